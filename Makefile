@@ -1,0 +1,53 @@
+# Everything a user needs: `make demo` shows the main job, `make test` proves it.
+
+GO       ?= go
+VERSION  ?= dev
+LDFLAGS   = -X github.com/understudy-kafka/understudy/internal/build.Version=$(VERSION)
+GOLANGCI  = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+.PHONY: help build demo test test-short test-kafka test-matrix soak bench bench-proxy bench-check lint generate clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+build: ## bin/understudy
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/understudy ./cmd/understudy
+
+demo: build ## the main job end to end on a recorded quorum; needs only Go
+	bin/understudy demo
+
+test: test-short test-kafka ## what a user trusts: all packages under the race detector, then real Kafka 4.0.0 and 4.4.0 (<= 15 min)
+
+test-short: ## no Kafka, <= 60 s once the modules are compiled
+	$(GO) vet ./...
+	$(GO) test -race -shuffle=on -short -timeout 10m ./...
+
+test-kafka: ## real controllers 4.0.0 and 4.4.0; resolves jars by Maven and installs tools with apt when root
+	$(GO) run ./internal/need/cmd java javac mvn tshark
+	$(GO) test -count=1 -p 1 -timeout 14m -run 'Kafka' ./compat/... ./cmd/... ./recordings/...
+
+test-matrix: ## all raft builds of 4.x and the long runs (<= 40 min)
+	$(GO) run ./internal/need/cmd java javac mvn tshark
+	UNDERSTUDY_MATRIX=1 $(GO) test -count=1 -p 1 -timeout 39m -run 'Kafka|Matrix' ./compat/... ./proxy/... ./wire/...
+
+soak: ## hours: fuzz targets, long random runs; figures go to docs/TESTING.md
+	./.ci/soak
+
+bench: bench-proxy bench-check ## all figures of docs/TESTING.md
+	$(GO) test -run '^$$' -bench . -benchmem ./kraft/... ./wire/... ./recordings/... ./proxy/...
+
+bench-proxy: build ## forwarding beside a bare io.Copy relay, paired rounds in one run
+	$(GO) run ./proxy/bench
+
+bench-check: build ## check beside tshark's full dissection of the same file
+	$(GO) run ./internal/need/cmd tshark
+	$(GO) run ./internal/benchcheck
+
+lint: ## static checks, pinned
+	$(GO) run $(GOLANGCI) run ./...
+
+generate: ## tables generated from Kafka's message definitions
+	$(GO) generate ./...
+
+clean: ## what this Makefile made
+	rm -rf bin
