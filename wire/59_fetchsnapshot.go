@@ -1,0 +1,92 @@
+package wire
+
+import (
+	"fmt"
+
+	"github.com/understudy-kafka/understudy/kraft"
+)
+
+// FetchSnapshot (59): a replica whose log end lies below the leader's log start copies a snapshot in chunks.
+//
+// Behaviour:
+//   - Position is the byte offset that the replica has stored already; the answer repeats snapshot id and position,
+//     and gives the size of the whole file. Chunks are raw bytes, cut anywhere.
+//   - A replica ends when an answer names another snapshot or position than it asked for.
+//   - Errors: SNAPSHOT_NOT_FOUND, POSITION_OUT_OF_RANGE, the epoch errors of Fetch, INVALID_REQUEST.
+//
+// Version notes:
+//   - v0 is flexible; v1 adds the directory id of the replica and node endpoints (KIP-853)
+//   - The current leader is a tag whose default is leader 0 at epoch 0, in Kafka too: left out is not "unknown".
+
+// FetchSnapshotResponse is a FetchSnapshot response with one partition, or with a top-level error and none.
+type FetchSnapshotResponse struct {
+	ErrorCode      kraft.ErrorCode
+	HasPartition   bool // false only where ErrorCode is an error
+	Topic          []byte
+	Partition      int32
+	PartitionError kraft.ErrorCode
+	SnapshotEnd    kraft.Offset
+	SnapshotEpoch  kraft.Epoch
+	Size           int64 // of the whole snapshot, bytes
+	Position       int64 // of this chunk, bytes
+	LeaderID       kraft.NodeID
+	LeaderEpoch    kraft.Epoch
+
+	Bytes      []byte // the chunk; part of the body
+	BytesStart int    // its position in the body
+}
+
+// Parse reads the body of a response of version 0 or 1 in place.
+func (f *FetchSnapshotResponse) Parse(version int16, body []byte) error {
+	if version < 0 || version > 1 {
+		return fmt.Errorf("FetchSnapshot v%d: %w", version, ErrUnsupported)
+	}
+	*f = FetchSnapshotResponse{}
+	r := reader{b: body, flex: true}
+	r.skip(4) // throttle
+	f.ErrorCode = kraft.ErrorCode(r.int16())
+	switch n := r.array(); {
+	case n == 1:
+		if err := f.topic(version, &r); err != nil {
+			return err
+		}
+	case r.bad, n <= 0 && f.ErrorCode != kraft.None:
+	default:
+		return fmt.Errorf("FetchSnapshot v%d response with %d topics: %w", version, max(n, 0), ErrShape)
+	}
+	r.tags()
+	if r.bad {
+		return fmt.Errorf("FetchSnapshot v%d response: %w", version, ErrMalformed)
+	}
+	return nil
+}
+
+func (f *FetchSnapshotResponse) topic(version int16, r *reader) error {
+	if f.Topic = r.str(); f.Topic == nil {
+		r.fail()
+	}
+	if n := r.array(); n != 1 && !r.bad {
+		return fmt.Errorf("FetchSnapshot v%d response with %d partitions: %w", version, n, ErrShape)
+	}
+	f.HasPartition = true
+	f.Partition = r.int32()
+	f.PartitionError = kraft.ErrorCode(r.int16())
+	f.SnapshotEnd = kraft.Offset(r.int64())
+	f.SnapshotEpoch = kraft.Epoch(r.int32())
+	r.tags()
+	f.Size = r.int64()
+	f.Position = r.int64()
+	f.Bytes = r.blob()
+	f.BytesStart = r.at - len(f.Bytes)
+	for n := r.uvarint(); n > 0 && !r.bad; n-- {
+		number, field := r.tag()
+		if number == 0 {
+			f.LeaderID = kraft.NodeID(field.int32())
+			f.LeaderEpoch = kraft.Epoch(field.int32())
+			field.tags()
+		}
+		r.bad = r.bad || field.bad
+	}
+	r.tags()
+	return nil
+}
