@@ -158,3 +158,23 @@ func BenchmarkFetchResponse_Parse(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkFetchRequest_Line(b *testing.B) {
+	h, body := goldenFetch(b, goldenFetchV18)
+	var d Decoder
+	dst := make([]byte, 0, 256)
+	b.ReportAllocs()
+	for b.Loop() {
+		dst = d.AppendRequestLine(dst[:0], h, body)
+	}
+}
+
+func BenchmarkFetchResponse_Line(b *testing.B) {
+	_, body, _ := ParseResponseHeader(unhex(b, goldenFetchedV17), KeyFetch, 17)
+	var d Decoder
+	dst := make([]byte, 0, 256)
+	b.ReportAllocs()
+	for b.Loop() {
+		dst = d.AppendResponseLine(dst[:0], KeyFetch, 17, body)
+	}
+}

@@ -3,6 +3,8 @@ package wire
 import (
 	"fmt"
 
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"github.com/understudy-kafka/understudy/kraft"
 )
 
@@ -89,4 +91,42 @@ func (f *FetchSnapshotResponse) topic(version int16, r *reader) error {
 	}
 	r.tags()
 	return nil
+}
+
+func fetchSnapshotRequestLine(l line, m *kmsg.FetchSnapshotRequest) line {
+	partitions := 0
+	for i := range m.Topics {
+		for j := range m.Topics[i].Partitions {
+			p := &m.Topics[i].Partitions[j]
+			l = l.next(partitions).add("epoch ").num(int64(p.CurrentLeaderEpoch)).add(", snapshot ")
+			l = l.logEnd(p.SnapshotID.EndOffset, p.SnapshotID.Epoch).add(", from byte ").num(p.Position)
+			partitions++
+		}
+	}
+	return l.partitions(partitions)
+}
+
+func fetchSnapshotResponseLine(l line, m *kmsg.FetchSnapshotResponse) line {
+	if m.ErrorCode != 0 {
+		return l.code(m.ErrorCode)
+	}
+	partitions := 0
+	for i := range m.Topics {
+		for j := range m.Topics[i].Partitions {
+			p := &m.Topics[i].Partitions[j]
+			l = l.next(partitions)
+			if p.ErrorCode != 0 {
+				l = l.code(p.ErrorCode)
+			} else {
+				l = l.add("snapshot ").logEnd(p.SnapshotID.EndOffset, p.SnapshotID.Epoch).add(", bytes ").num(p.Position)
+				l = l.add("..").num(p.Position + int64(len(p.Bytes))).add(" of ").num(p.Size)
+			}
+			l = l.leader(p.CurrentLeader.LeaderID, p.CurrentLeader.LeaderEpoch)
+			partitions++
+		}
+	}
+	for i := range m.NodeEndpoints {
+		l = l.at(i, m.NodeEndpoints[i].Host, int64(m.NodeEndpoints[i].Port))
+	}
+	return l.partitions(partitions)
 }

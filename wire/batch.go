@@ -161,3 +161,35 @@ func (b *Batch) seal(raw []byte) {
 	binary.BigEndian.PutUint32(raw[57:], uint32(b.Count))
 	binary.BigEndian.PutUint32(raw[17:], crc32.Checksum(raw[21:], castagnoli))
 }
+
+// How a run of batches ends.
+const (
+	batchWhole = iota // with a whole batch
+	batchCut          // within a batch
+	batchBad          // with something that is no batch
+)
+
+// batchOffsets looks only at the headers of a run of batches: the first offset and the last one, how many batches
+// are whole, and how the run ends. It allocates nothing.
+func batchOffsets(b []byte) (first, last kraft.Offset, whole, end int) {
+	for len(b) > 0 {
+		if len(b) < batchCounted {
+			return first, last, whole, batchCut
+		}
+		length := int(int32(binary.BigEndian.Uint32(b[8:])))
+		if length < BatchOverhead-batchCounted || len(b) > 16 && b[16] != 2 {
+			return first, last, whole, batchBad
+		}
+		if len(b) < batchCounted+length {
+			return first, last, whole, batchCut
+		}
+		base := kraft.Offset(binary.BigEndian.Uint64(b))
+		if whole == 0 {
+			first = base
+		}
+		last = base + kraft.Offset(int32(binary.BigEndian.Uint32(b[23:])))
+		whole++
+		b = b[batchCounted+length:]
+	}
+	return first, last, whole, batchWhole
+}
