@@ -1,0 +1,95 @@
+package oracle
+
+// Command is one line to the harness. Which fields count depends on Cmd; those of the last group go with every command.
+//
+//	hello                                    version of the jars
+//	init      Node and the fields of Init    a new client; answers with the effects of its start
+//	poll                                     nothing but the fields that go with every command
+//	request   Corr API Version Body Listener puts a request into the node's queue
+//	response  Corr and Body or Error         puts the answer to its request Corr into the node's queue
+//	append    Epoch Records NoSchedule       prepareAppend, and schedulePreparedAppend
+//	schedule                                 schedulePreparedAppend alone
+//	snapshot  Offset Epoch Timestamp Records creates and freezes a snapshot
+//	deleteBefore Offset Epoch                moves the log start to a snapshot
+//	resign    Epoch                          as the controller calls them …
+//	shutdown  Ms
+//	upgrade   Epoch Version ValidateOnly
+//	restart   LoseUnflushed                  a new client on the same log and quorum state
+//	hold, release                            the listener keeps its readers open, or reads on
+//	log       From                           bytes of the log
+//	drop, reset                              forgets one node, or all
+type Command struct {
+	Cmd  string `json:"cmd"`
+	Node string `json:"node,omitempty"`
+
+	*Init
+
+	Corr     int32  `json:"corr"`
+	API      int16  `json:"api,omitempty"`
+	Version  int16  `json:"ver"`
+	Body     []byte `json:"body,omitempty"` // base64 in JSON, as the harness wants it
+	Error    string `json:"error,omitempty"`
+	Listener string `json:"arrival,omitempty"` // listener name that a request arrived on; empty: the channel listener
+
+	Epoch        int32    `json:"epoch,omitempty"`
+	Offset       int64    `json:"offset,omitempty"`
+	Timestamp    int64    `json:"timestamp,omitempty"`
+	Records      [][]byte `json:"records,omitempty"`
+	NoSchedule   bool     `json:"noSchedule,omitempty"`
+	Ms           int64    `json:"ms,omitempty"`
+	Level        int16    `json:"level,omitempty"`
+	ValidateOnly bool     `json:"validateOnly,omitempty"`
+	From         int64    `json:"from,omitempty"`
+
+	LoseUnflushed bool `json:"loseUnflushed,omitempty"`
+	Hold          bool `json:"hold,omitempty"`
+
+	Now         int64              `json:"now,omitempty"`    // sets the clock, ms; it never runs backwards
+	During      int64              `json:"during,omitempty"` // how much the clock moves inside each wait for a message
+	Expire      bool               `json:"expire,omitempty"` // answers due parked requests first
+	Poll        int                `json:"poll,omitempty"`   // turns
+	Settle      bool               `json:"settle,omitempty"` // turns until nothing happens
+	State       bool               `json:"st,omitempty"`     // the answer carries the state
+	Random      map[string][]int32 `json:"random,omitempty"` // queues draws by their bounds, "0:1000"
+	MaxVersions map[int16]int16    `json:"maxVersions,omitempty"`
+	FailAt      map[string]int     `json:"failAt,omitempty"` // lets the n-th call of a storage operation fail
+}
+
+// Init describes a client and what it finds on its disk.
+type Init struct {
+	ID               *int32            `json:"id,omitempty"`
+	Dir              string            `json:"dir,omitempty"`
+	Cluster          string            `json:"cluster,omitempty"`
+	KRaft            int               `json:"kraft"`            // 1: voters by a bootstrap checkpoint; 0: static voters
+	Voters           []VoterSpec       `json:"voters,omitempty"` // empty with KRaft 1: knows no voters
+	BootstrapServers []string          `json:"bootstrapServers,omitempty"`
+	Endpoints        map[string]string `json:"endpoints,omitempty"`
+	Channel          string            `json:"listener,omitempty"` // channel listener, CONTROLLER if empty
+	Config           map[string]any    `json:"config,omitempty"`   // Kafka's controller.quorum.* keys
+	FetchMaxWaitMs   int32             `json:"fetchMaxWaitMs,omitempty"`
+	CannotBecome     bool              `json:"cannotBecomeVoter,omitempty"`
+	MaxKRaft         *int16            `json:"maxKraft,omitempty"`
+	Seed             *int64            `json:"seed,omitempty"`  // of its random draws; nil: the lowest value each time
+	Log              []byte            `json:"log,omitempty"`   // batches already in the log
+	Stored           *StoredState      `json:"state,omitempty"` // the quorum-state file
+	LogDir           string            `json:"logDir,omitempty"`
+	SegmentBytes     int               `json:"segmentBytes,omitempty"`
+}
+
+// VoterSpec is a voter of the initial set.
+type VoterSpec struct {
+	ID        int32             `json:"id"`
+	Dir       string            `json:"dir,omitempty"`
+	Endpoints map[string]string `json:"endpoints"`
+	MinKRaft  int16             `json:"minKraft"`
+	MaxKRaft  int16             `json:"maxKraft"`
+}
+
+// StoredState is the content of a quorum-state file.
+type StoredState struct {
+	Epoch    int32  `json:"epoch"`
+	Leader   int32  `json:"leader"`
+	Voted    int32  `json:"voted"`
+	VotedDir string `json:"votedDir,omitempty"`
+	Version  int16  `json:"version"`
+}

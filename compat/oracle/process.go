@@ -1,0 +1,135 @@
+package oracle
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/understudy-kafka/understudy/internal/need"
+)
+
+// Oracle is a running harness. It is not safe for concurrent use.
+type Oracle struct {
+	Build Build
+	Calls int64 // commands so far
+
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    *bufio.Reader
+	stderr tail
+	record io.Writer
+	line   []byte
+}
+
+// defaultJVM suits runs up to some 10^5 commands: a cold C2 compiler halves the throughput.
+var defaultJVM = []string{"-XX:+UseSerialGC", "-Xmx256m", "-XX:TieredStopAtLevel=1"}
+
+// Start prepares the build and starts its harness. Close ends it.
+func Start(ctx context.Context, b Build) (*Oracle, error) {
+	if _, err := need.Tool("java"); err != nil {
+		return nil, err
+	}
+	classpath, err := b.Classpath(ctx)
+	if err != nil {
+		return nil, err
+	}
+	args := append(append([]string{}, defaultJVM...), b.JVM...)
+	o := &Oracle{Build: b, cmd: exec.CommandContext(ctx, "java", append(args, "-cp", classpath, "org.apache.kafka.raft.OracleMain")...)}
+	o.cmd.Stderr = &o.stderr
+	o.cmd.WaitDelay = 5 * time.Second
+	if o.in, err = o.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := o.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	o.out = bufio.NewReaderSize(out, 1<<16)
+	if err := o.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting the oracle of Kafka %s: %w", b.Version, err)
+	}
+	hello, err := o.Do(Command{Cmd: "hello"})
+	if err == nil && b.Libs == "" && hello.Kafka != b.Version {
+		err = fmt.Errorf("the jars are of Kafka %s, not %s", hello.Kafka, b.Version)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("oracle of Kafka %s: %w", b.Version, err), o.Close())
+	}
+	return o, nil
+}
+
+// Record keeps every command from now on, one JSON object a line, as the harness reads them.
+func (o *Oracle) Record(w io.Writer) { o.record = w }
+
+// Do carries out a command. An error means that the harness itself failed; what went wrong inside the client is
+// in the answer.
+func (o *Oracle) Do(c Command) (*Answer, error) {
+	line, err := json.Marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("oracle command %s: %w", c.Cmd, err)
+	}
+	raw, err := o.DoLine(line)
+	if err != nil {
+		return nil, err
+	}
+	a := &Answer{Raw: raw}
+	if err := json.Unmarshal(raw, a); err != nil {
+		return nil, fmt.Errorf("oracle answered %.200q: %w", raw, err)
+	}
+	return a, nil
+}
+
+// DoLine carries out a command that is JSON already. The answer is valid until the next call.
+func (o *Oracle) DoLine(line []byte) ([]byte, error) {
+	o.line = append(append(o.line[:0], line...), '\n')
+	if o.record != nil {
+		if _, err := o.record.Write(o.line); err != nil {
+			return nil, fmt.Errorf("recording the session: %w", err)
+		}
+	}
+	if _, err := o.in.Write(o.line); err != nil {
+		return nil, fmt.Errorf("oracle of Kafka %s: %w%s", o.Build.Version, err, &o.stderr)
+	}
+	o.Calls++
+	answer, err := o.out.ReadBytes('\n')
+	if err != nil {
+		return nil, fmt.Errorf("oracle of Kafka %s ended: %w%s", o.Build.Version, err, &o.stderr)
+	}
+	return answer, nil
+}
+
+// Close ends the harness and waits for it.
+func (o *Oracle) Close() error {
+	if _, err := io.WriteString(o.in, "{\"cmd\":\"quit\"}\n"); err != nil {
+		_ = o.cmd.Process.Kill() // its end is reported by Wait
+	}
+	_ = o.in.Close()
+	if err := o.cmd.Wait(); err != nil {
+		return fmt.Errorf("oracle of Kafka %s: %w%s", o.Build.Version, err, &o.stderr)
+	}
+	return nil
+}
+
+// tail keeps the end of what was written to it.
+type tail struct{ text []byte }
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.text = append(t.text, b...)
+	if n := len(t.text) - 4096; n > 0 {
+		t.text = append(t.text[:0], t.text[n:]...)
+	}
+	return len(b), nil
+}
+
+func (t *tail) String() string {
+	if text := strings.TrimSpace(string(t.text)); text != "" {
+		return "\n" + text
+	}
+	return ""
+}
