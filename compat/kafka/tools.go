@@ -1,0 +1,182 @@
+package kafka
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/understudy-kafka/understudy/kraft"
+)
+
+// Description is what MetadataQuorumCommand says of a quorum.
+type Description struct {
+	ClusterID     string
+	Leader        kraft.NodeID
+	Epoch         kraft.Epoch
+	HighWatermark kraft.Offset
+	Voters        []DescribedReplica
+	Observers     []DescribedReplica
+}
+
+// DescribedReplica is a voter or observer in a Description.
+type DescribedReplica struct {
+	Key       kraft.ReplicaKey
+	Endpoints []string // of voters
+}
+
+// Describe asks the quorum, through its controllers' advertised addresses, with Kafka's own tool. Right after an
+// election the tool may find a node that does not know the new leader: it is asked again until ctx ends.
+func (q *Quorum) Describe(ctx context.Context) (Description, error) {
+	for {
+		out, err := q.Tool(ctx, quorumClass, "--bootstrap-controller", bootstrapList(q.Nodes()), "describe", "--status")
+		if err == nil {
+			return parseDescription(out)
+		}
+		if ctx.Err() != nil {
+			return Description{}, fmt.Errorf("describe the quorum: %w", err)
+		}
+	}
+}
+
+func parseDescription(out string) (Description, error) {
+	d := Description{Leader: kraft.NoNode, Epoch: -1, HighWatermark: -1}
+	seen := 0
+	for l := range strings.Lines(out) {
+		label, value, ok := strings.Cut(strings.TrimSpace(l), ":")
+		value = strings.TrimSpace(value)
+		if !ok {
+			continue
+		}
+		var err error
+		switch label {
+		case "ClusterId":
+			d.ClusterID = value
+		case "LeaderId":
+			err = scan(value, &d.Leader)
+		case "LeaderEpoch":
+			err = scan(value, &d.Epoch)
+		case "HighWatermark":
+			err = scan(value, &d.HighWatermark)
+		case "CurrentVoters":
+			d.Voters, err = parseReplicas(value)
+		case "CurrentObservers":
+			d.Observers, err = parseReplicas(value)
+		default:
+			continue
+		}
+		if err != nil {
+			return d, fmt.Errorf("describe the quorum: %s: %w", label, err)
+		}
+		seen++
+	}
+	if seen < 6 {
+		return d, fmt.Errorf("describe the quorum: the tool printed only %d of 6 fields: %s", seen, tail(out, 12))
+	}
+	return d, nil
+}
+
+func scan[T kraft.NodeID | kraft.Epoch | kraft.Offset](text string, to *T) error {
+	n, err := strconv.ParseInt(text, 10, 64)
+	*to = T(n)
+	return err
+}
+
+// parseReplicas reads the JSON of a voter or observer list; a static quorum has no directory ids (null up to
+// 4.0, absent later).
+func parseReplicas(text string) ([]DescribedReplica, error) {
+	var raw []struct {
+		ID          kraft.NodeID `json:"id"`
+		DirectoryID *string      `json:"directoryId"`
+		Endpoints   []string     `json:"endpoints"`
+	}
+	if err := json.Unmarshal([]byte(text), &raw); err != nil {
+		return nil, err
+	}
+	var all []DescribedReplica
+	for _, r := range raw {
+		one := DescribedReplica{Key: kraft.ReplicaKey{ID: r.ID}, Endpoints: r.Endpoints}
+		if r.DirectoryID != nil {
+			id, err := kraft.ParseDirectoryID(*r.DirectoryID)
+			if err != nil {
+				return nil, err
+			}
+			one.Key.DirectoryID = id
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// Tool runs one of Kafka's command line tools, of the quorum's main release, and returns what it printed.
+func (q *Quorum) Tool(ctx context.Context, class string, args ...string) (string, error) {
+	if len(q.cfg.AdminProperties) > 0 {
+		file := filepath.Join(q.cfg.Dir, "admin.properties")
+		if err := Properties(q.cfg.AdminProperties).write(file); err != nil {
+			return "", err
+		}
+		args = append([]string{"--command-config", file}, args...)
+	}
+	out, err := run(q.members[0].dist.Command(ctx, JVM{}, class, args...))
+	if err != nil {
+		return out, fmt.Errorf("%s %s: %w", class, strings.Join(args, " "), err)
+	}
+	return out, nil
+}
+
+// CreateTopic creates a topic through the first broker that runs, with Kafka's own tool.
+func (q *Quorum) CreateTopic(ctx context.Context, name string, partitions int) error {
+	for _, m := range q.members {
+		if m.Broker && q.Running(m.ID) {
+			_, err := q.Tool(ctx, topicClass, "--bootstrap-server", m.Clients, "--create", "--topic", name, "--partitions", strconv.Itoa(partitions))
+			return err
+		}
+	}
+	return fmt.Errorf("create topic %s: no broker is running", name)
+}
+
+// AddController makes a running observer a voter of a dynamic quorum (KIP-853). It must be fetching already.
+func (q *Quorum) AddController(ctx context.Context, id kraft.NodeID) error {
+	// The tool takes the new voter's id, listeners and directory from its own properties file.
+	_, err := run(q.members[0].dist.Command(ctx, JVM{}, quorumClass,
+		"--command-config", q.member(id).ConfigFile, "--bootstrap-controller", bootstrapList(q.Nodes()), "add-controller"))
+	if err != nil {
+		return fmt.Errorf("add controller %s: %w", id, err)
+	}
+	return nil
+}
+
+// RemoveController takes a voter out of a dynamic quorum. Its process goes on as an observer.
+func (q *Quorum) RemoveController(ctx context.Context, id kraft.NodeID) error {
+	_, err := q.Tool(ctx, quorumClass, "--bootstrap-controller", bootstrapList(q.Nodes()),
+		"remove-controller", "--controller-id", id.String(), "--controller-directory-id", q.member(id).Directory.String())
+	return err
+}
+
+// UpgradeKRaftVersion raises kraft.version to 1, which turns a static quorum into a dynamic one. The tool says
+// success on 3.9 and 4.0 although nothing changes there, so those are refused.
+func (q *Quorum) UpgradeKRaftVersion(ctx context.Context) error {
+	for _, m := range q.members {
+		if !m.Release.AtLeast(4, 1) {
+			return fmt.Errorf("upgrade kraft.version: node %s is release %s, which cannot (KIP-853 completed in 4.1)", m.ID, m.Release)
+		}
+	}
+	_, err := q.Tool(ctx, featuresClass, "--bootstrap-controller", bootstrapList(q.Nodes()), "upgrade", "--feature", "kraft.version=1")
+	return err
+}
+
+// Wipe deletes what a node that is not running has on its disk and formats it anew with the same directory
+// id: a dynamic voter with another one would be no voter. It must fetch everything from the others.
+func (q *Quorum) Wipe(id kraft.NodeID) error {
+	if q.Running(id) {
+		return fmt.Errorf("wipe node %s: it is running", id)
+	}
+	m := q.member(id)
+	if err := os.RemoveAll(m.DataDir); err != nil {
+		return fmt.Errorf("wipe node %s: %w", id, err)
+	}
+	return writeMeta(m.DataDir, q.ClusterID, id, m.Directory)
+}
