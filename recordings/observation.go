@@ -60,9 +60,10 @@ type Withheld struct {
 
 // Fault is what a rule did to a frame. The sender is judged by Sent, the receiver by what it got.
 type Fault struct {
-	Rule      string // the rule as it was written
-	Sent      []byte // the frame as the sender wrote it; nil if it was not changed
-	Delivered bool   // false: the receiver never got it, and Observation.Frame is empty
+	Rule      string     // the rule as it was written
+	Sent      []byte     // the frame as the sender wrote it; nil if it was not changed
+	Withheld  []Withheld // parts of Sent that the recording does not keep
+	Delivered bool       // false: the receiver never got it, and Observation.Frame is empty
 }
 
 // Gap says that the observer missed something.
