@@ -43,9 +43,12 @@ func (r *requests) take(frame []byte) (openRequest, bool) {
 	return openRequest{}, false
 }
 
-// gap forgets what may be answered by a response that is missing.
-func (r *requests) gap(dir wire.Direction) {
-	if dir == wire.Response {
-		r.open = r.open[:0]
+// has reports whether a request with this correlation id is open.
+func (r *requests) has(correlation int32) bool {
+	for i := range r.open {
+		if r.open[i].correlation == correlation {
+			return true
+		}
 	}
+	return false
 }

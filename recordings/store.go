@@ -141,7 +141,10 @@ func syncDir(dir string) error {
 
 // put writes a chunk, and before it the gaps for what was lost.
 func (s *store) put(c *chunk, now int64) error {
-	s.lost = mergeTallies(s.lost, c.given)
+	if len(c.given) > 0 {
+		s.lost = mergeTallies(s.lost, c.given)
+		s.header = true // what they declared is not known to a reader
+	}
 	err := s.rotate(c)
 	if err == nil {
 		err = s.told(c)
@@ -189,8 +192,7 @@ func (s *store) told(next *chunk) error {
 	}
 	for i := range s.lost {
 		t := &s.lost[i]
-		state := *t.state
-		state.next, state.tally = t.next, 0
+		state := connState{iface: t.state.iface, heads: t.state.heads, next: t.next}
 		o := Observation{Conn: t.conn, At: wire.Stamp{Seen: t.at, Forwarded: t.at}}
 		for d, frames := range t.frames {
 			if frames == 0 {
@@ -317,6 +319,9 @@ func (s *store) close(given []tally) error {
 	return errors.Join(err, s.index.close(), s.enc.Close())
 }
 
+// maxLost bounds the connections whose losses are remembered while nothing can be written.
+const maxLost = 10_000
+
 // mergeTallies adds later losses to earlier ones, connection by connection.
 func mergeTallies(lost, later []tally) []tally {
 next:
@@ -327,7 +332,9 @@ next:
 				continue next
 			}
 		}
-		lost = append(lost, later[i])
+		if len(lost) < maxLost {
+			lost = append(lost, later[i])
+		}
 	}
 	return lost
 }

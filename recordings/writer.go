@@ -124,12 +124,8 @@ func (w *Writer) Write(o *Observation) error {
 		w.line = comment(w.line[:0], o)
 		w.cur.add(s, o, noCorrelation, nil, w.line)
 	}
-	switch o.Kind {
-	case KindClose:
+	if o.Kind == KindClose {
 		delete(w.conns, o.Conn)
-	case KindGap:
-		s.pairs.gap(o.Dir)
-	case KindOpen, KindFrame:
 	}
 	if w.opts.Durability == DurabilityFrame {
 		err = errors.Join(err, w.hand(o.At.Seen))
@@ -145,9 +141,6 @@ func (w *Writer) state(c *Conn) *connState {
 	shown := interfaceOf(c)
 	index, ok := w.byEnd[shown]
 	if !ok {
-		if w.cur.empty() { // it must not be missing from the header
-			w.cur.shown = w.shown
-		}
 		index = uint32(len(w.shown))
 		w.shown = append(w.shown, shown)
 		w.byEnd[shown] = index

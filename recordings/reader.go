@@ -1,0 +1,451 @@
+package recordings
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/understudy-kafka/understudy/wire"
+)
+
+// Reader reads a recording: a [Source]. A part of the recording that is damaged or missing becomes gaps of all
+// connections that were open, and an entry of Damage; only a failing disk or a foreign file is an error of Next.
+type Reader struct {
+	damages
+	files   segments
+	seg     *segment // nil: before the first, and at the end
+	follow  *follower
+	info    Info
+	known   bool // info was read
+	counted int  // the segment number of the last header
+
+	buf    []byte // the chunk being read
+	pos    int
+	carry  []byte // the begin of a block that the next chunk completes
+	number uint64 // of the last packet block
+
+	conns  map[uint64]*Conn
+	last   *Conn
+	broken bool // something is missing before the next observation
+	queue  []Observation
+
+	// Space of the current observation.
+	open     bool // a multi-block observation is being collected
+	at       int64
+	first    uint64
+	payload  []byte
+	meta     []byte
+	withheld []Withheld
+	hidden   []Withheld
+	fault    Fault
+	gap      Gap
+}
+
+// maxBlock bounds a block of a recording. The largest written is about 180,000 bytes.
+const maxBlock = 1 << 20
+
+// NewReader reads a recording of one segment from a stream: compressed or not. name stands for it in errors. It reads
+// no further than it must, so the stream may be a pipe of a recorder at work.
+func NewReader(in io.Reader, name string) (*Reader, error) {
+	seg, capture, err := openContent(io.NopCloser(in), name)
+	if err != nil {
+		return nil, err
+	}
+	if capture != nil {
+		return nil, fmt.Errorf("%s: %w", name, ErrNotRecording)
+	}
+	return newReader(&segmentList{}, seg), nil
+}
+
+func newReader(files segments, seg *segment) *Reader {
+	return &Reader{files: files, seg: seg, conns: map[uint64]*Conn{}}
+}
+
+// Info is the header of the recording; it is known once Next has returned the first observation.
+func (r *Reader) Info() Info { return r.info }
+
+// Next implements [Source].
+func (r *Reader) Next(o *Observation) error {
+	for {
+		if len(r.queue) > 0 {
+			*o = r.queue[0]
+			r.queue = r.queue[1:]
+			return nil
+		}
+		b, err := r.block()
+		if err != nil {
+			return err
+		}
+		switch binary.LittleEndian.Uint32(b) {
+		case blockSection:
+			if err := r.section(b); err != nil {
+				return err
+			}
+		case blockPacket:
+			r.number++
+			ok, err := r.packet(b, o)
+			if err != nil {
+				r.damage(err)
+				r.open = false
+			}
+			if ok {
+				return nil
+			}
+		}
+	}
+}
+
+// block returns the next whole block, its length checked.
+func (r *Reader) block() ([]byte, error) {
+	for {
+		if rest := r.buf[r.pos:]; len(rest) >= 12 {
+			n := int(binary.LittleEndian.Uint32(rest[4:]))
+			if n < 12 || n > maxBlock || n&3 != 0 {
+				if err := r.noBlock(n); err != nil {
+					return nil, err
+				}
+				continue
+			}
+			if n <= len(rest) {
+				r.pos += n
+				return rest[:n:n], nil
+			}
+		}
+		if err := r.chunk(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// noBlock deals with a chunk that does not hold the blocks it should.
+func (r *Reader) noBlock(n int) error {
+	if !r.known {
+		return r.foreign()
+	}
+	r.damage(fmt.Errorf("pcapng block of %d bytes", n))
+	r.buf, r.pos, r.open = nil, 0, false
+	if !r.seg.resync() {
+		return r.ended(nil)
+	}
+	return nil
+}
+
+func (r *Reader) foreign() error {
+	return fmt.Errorf("%s: %w", r.seg.name, ErrNotRecording)
+}
+
+// damage notes that something at the current place could not be read.
+func (r *Reader) damage(err error) {
+	r.add(r.seg.name, r.seg.at, err)
+	r.broken = true
+}
+
+// chunk brings the next stretch of blocks.
+func (r *Reader) chunk() error {
+	if r.seg == nil {
+		if err := r.nextSegment(); err != nil {
+			return err
+		}
+	}
+	b, err := r.seg.next()
+	switch {
+	case err == nil:
+		if rest := r.buf[r.pos:]; len(rest) > 0 {
+			r.carry = append(append(r.carry[:0], rest...), b...)
+			r.buf, r.pos = r.carry, 0
+			return nil
+		}
+		r.buf, r.pos = b, 0
+		return nil
+	case errors.Is(err, io.EOF), errors.Is(err, errIncomplete):
+		return r.ended(err)
+	case r.seg.failed() != nil:
+		return fmt.Errorf("read %s at offset %d: %w", r.seg.name, r.seg.offset(), err)
+	case r.follow.again(r.seg.offset()):
+		return r.seg.retry()
+	default:
+		if !r.known && r.seg.offset() == 0 {
+			return r.foreign()
+		}
+		r.buf, r.pos, r.open = nil, 0, false
+		r.seg.at = r.seg.offset()
+		r.damage(err)
+		if !r.seg.skip() {
+			return r.ended(nil)
+		}
+		return nil
+	}
+}
+
+// ended deals with the end of a segment: err is io.EOF, errIncomplete, or nil behind damage.
+func (r *Reader) ended(err error) error {
+	if r.follow != nil && !r.info.End && err != nil {
+		if more, werr := r.follow.wait(r); more || werr != nil {
+			return werr
+		}
+	}
+	if !r.known {
+		if errors.Is(err, io.EOF) && r.seg.offset() == 0 {
+			return fmt.Errorf("%s: the file is empty: %w", r.seg.name, ErrNotRecording)
+		}
+		return fmt.Errorf("%s: cut off before its first frame ends: %w", r.seg.name, ErrNotRecording)
+	}
+	r.seg.at = r.seg.offset() - int64(len(r.buf)-r.pos)
+	switch {
+	case errors.Is(err, errIncomplete), len(r.buf) > r.pos, r.open:
+		r.damage(ErrCut)
+	case !r.info.End:
+		r.damage(ErrNoTrailer)
+	}
+	r.buf, r.pos, r.open = nil, 0, false
+	cerr := r.seg.close()
+	r.seg = nil
+	return cerr
+}
+
+// nextSegment opens the segment after the current one.
+func (r *Reader) nextSegment() error {
+	if r.known && r.info.End && !r.info.More {
+		return io.EOF
+	}
+	for {
+		seg, err := r.files.next()
+		if err == nil {
+			r.seg = seg
+			return nil
+		}
+		if r.follow == nil || !errors.Is(err, io.EOF) {
+			return err
+		}
+		if err := r.follow.pause(); err != nil {
+			return err
+		}
+	}
+}
+
+// section reads a header or trailer.
+func (r *Reader) section(b []byte) error {
+	raw := sectionInfo(b)
+	var info Info
+	if raw == nil || json.Unmarshal(raw, &info) != nil {
+		if !r.known {
+			return r.foreign()
+		}
+		r.damage(errors.New("section header of another program"))
+		return nil
+	}
+	if info.Format > infoFormat {
+		return fmt.Errorf("%s: recording format %d is newer than this program knows (%d)", r.seg.name, info.Format, infoFormat)
+	}
+	if info.End {
+		r.info.End, r.info.More = true, info.More
+		return nil
+	}
+	if r.known && info.Segment > r.counted+1 {
+		r.damage(ErrMissingSegment)
+	}
+	r.info, r.known, r.counted = info, true, info.Segment
+	if info.FirstBlock > 0 {
+		r.number = info.FirstBlock - 1
+	}
+	return nil
+}
+
+// sectionInfo finds the machine fields of a section header block, or nil if it is not one of this program.
+func sectionInfo(b []byte) []byte {
+	if len(b) < 32 || binary.LittleEndian.Uint32(b) != blockSection || binary.LittleEndian.Uint32(b[8:]) != byteOrderMagic {
+		return nil
+	}
+	return customOption(b[24:min(len(b), int(binary.LittleEndian.Uint32(b[4:])))])
+}
+
+// customOption finds the machine fields among options.
+func customOption(b []byte) []byte {
+	for len(b) >= 4 {
+		code, n := binary.LittleEndian.Uint16(b), int(binary.LittleEndian.Uint16(b[2:]))
+		if code == optEnd || 4+n > len(b) {
+			return nil
+		}
+		if code == optCustom && n >= 4 && binary.LittleEndian.Uint32(b[4:]) == enterpriseNumber {
+			return b[8 : 4+n]
+		}
+		b = b[min(4+padded(n), len(b)):]
+	}
+	return nil
+}
+
+// packet reads an enhanced packet block. It reports whether o is complete.
+func (r *Reader) packet(b []byte, o *Observation) (bool, error) {
+	if len(b) < 32 {
+		return false, errMeta
+	}
+	size := int(binary.LittleEndian.Uint32(b[20:]))
+	if size < 0 || padded(size) > len(b)-32 {
+		return false, fmt.Errorf("packet of %d bytes in a block of %d", size, len(b))
+	}
+	fields := customOption(b[28+padded(size) : len(b)-4])
+	if fields == nil {
+		return false, nil // shown to people only
+	}
+	payload, ok := tcpPayload(b[28 : 28+size])
+	if len(fields) < 2 || fields[0] != metaVersion || !ok {
+		return false, errMeta
+	}
+	part, fields := fields[1], fields[2:]
+	if part&partFirst != 0 {
+		at := int64(uint64(binary.LittleEndian.Uint32(b[12:]))<<32 | uint64(binary.LittleEndian.Uint32(b[16:])))
+		r.at, r.first = at, r.number
+		if r.open {
+			r.open = false
+			r.damage(errMeta)
+		}
+		if part&partMore == 0 { // nearly always
+			return r.observation(o, payload, fields)
+		}
+		r.open = true
+		r.payload, r.meta = r.payload[:0], r.meta[:0]
+	}
+	if !r.open {
+		return false, errMeta
+	}
+	r.payload, r.meta = append(r.payload, payload...), append(r.meta, fields...)
+	if len(r.payload) > wire.MaxFrameSize+4 || len(r.meta) > 2*wire.MaxFrameSize {
+		return false, errMeta
+	}
+	if part&partMore != 0 {
+		return false, nil
+	}
+	r.open = false
+	return r.observation(o, r.payload, r.meta)
+}
+
+// tcpPayload is what a synthetic packet carries.
+func tcpPayload(b []byte) ([]byte, bool) {
+	switch {
+	case len(b) >= 40 && b[0] == 0x45:
+		return b[40:], true
+	case len(b) >= 60 && b[0]>>4 == 6:
+		return b[60:], true
+	}
+	return nil, false
+}
+
+// observation makes an observation of payload and machine fields.
+func (r *Reader) observation(o *Observation, payload, fields []byte) (bool, error) {
+	f := metaReader{b: fields}
+	m := f.head()
+	conn := r.last
+	if conn == nil || conn.ID != m.conn {
+		conn = r.conns[m.conn]
+	}
+	isNew := false
+	if m.flags&metaConn != 0 {
+		described := f.conn(m.conn, m.flags&metaMidway != 0)
+		if conn == nil {
+			conn, isNew = described, true
+		}
+	}
+	if conn == nil || f.bad {
+		return false, errMeta
+	}
+	*o = Observation{
+		Kind: m.kind, Conn: conn, Number: r.first, Dir: m.dir,
+		At: wire.Stamp{Seen: r.at, Forwarded: r.at + m.forwarded}, Reset: m.flags&metaReset != 0,
+	}
+	switch m.kind {
+	case KindFrame:
+		r.frame(o, &m, &f, payload)
+	case KindGap:
+		r.gap = Gap{Reason: string(f.blob()), Bytes: f.varint(), Frames: f.varint(), Fatal: m.flags&metaFatal != 0}
+		o.Gap = &r.gap
+	case KindOpen, KindClose:
+	}
+	if f.bad {
+		return false, errMeta
+	}
+	r.last = conn
+	if isNew || r.broken {
+		r.enqueue(o, isNew)
+	}
+	if m.kind == KindClose {
+		delete(r.conns, conn.ID)
+		r.last = nil
+	}
+	return true, nil
+}
+
+func (r *Reader) frame(o *Observation, m *meta, f *metaReader, payload []byte) {
+	o.Seq = f.uvarint()
+	o.Frame.Size = f.length(wire.MaxFrameSize)
+	kept := f.length(o.Frame.Size)
+	o.Frame.Cut = m.flags&metaCut != 0
+	f.varint() // correlation id: for others
+	if len(payload) > 0 {
+		if len(payload) != 4+kept {
+			f.bad = true
+			return
+		}
+		o.Frame.Bytes = payload[4:]
+	}
+	if m.flags&metaWithheld != 0 {
+		r.withheld = f.withheld(r.withheld, kept)
+		o.Withheld = r.withheld
+	}
+	if m.flags&metaFault == 0 {
+		return
+	}
+	r.fault = Fault{Rule: string(f.blob()), Delivered: m.flags&metaDelivered != 0}
+	if m.flags&metaSent != 0 {
+		r.fault.Sent = f.blob()
+	}
+	if m.flags&metaSentWithheld != 0 {
+		r.hidden = f.withheld(r.hidden, len(r.fault.Sent))
+		r.fault.Withheld = r.hidden
+	}
+	o.Fault = &r.fault
+}
+
+// enqueue puts before an observation what its place in a damaged or partial recording calls for: gaps of the known
+// connections, and the opening of one that is not known.
+func (r *Reader) enqueue(o *Observation, isNew bool) {
+	r.queue = r.queue[:0]
+	if r.broken {
+		r.broken = false
+		ids := make([]uint64, 0, len(r.conns))
+		for id := range r.conns {
+			ids = append(ids, id)
+		}
+		slices.Sort(ids)
+		for _, id := range ids {
+			for _, dir := range []wire.Direction{wire.Request, wire.Response} {
+				r.queue = append(r.queue, Observation{
+					Kind: KindGap, Conn: r.conns[id], Number: o.Number, Dir: dir, At: o.At,
+					Gap: &Gap{Reason: "damaged recording", Bytes: -1, Frames: -1},
+				})
+			}
+		}
+	}
+	if isNew {
+		r.conns[o.Conn.ID] = o.Conn
+		if o.Kind != KindOpen {
+			o.Conn.Midway = true
+			r.queue = append(r.queue, Observation{Kind: KindOpen, Conn: o.Conn, Number: o.Number, At: o.At})
+		}
+	}
+	r.queue = append(r.queue, *o)
+	*o = r.queue[0]
+	r.queue = r.queue[1:]
+}
+
+// Close closes the file being read.
+func (r *Reader) Close() error {
+	if r.seg == nil {
+		return nil
+	}
+	seg := r.seg
+	r.seg, r.buf, r.pos, r.files, r.follow = nil, nil, 0, &segmentList{}, nil
+	return seg.close()
+}
