@@ -81,13 +81,13 @@ func (f *FetchSnapshotResponse) topic(version int16, r *reader) error {
 	f.Bytes = r.blob()
 	f.BytesStart = r.at - len(f.Bytes)
 	for n := r.uvarint(); n > 0 && !r.bad; n-- {
-		number, field := r.tag()
+		number, end := r.tag()
 		if number == 0 {
-			f.LeaderID = kraft.NodeID(field.int32())
-			f.LeaderEpoch = kraft.Epoch(field.int32())
-			field.tags()
+			f.LeaderID = kraft.NodeID(r.within(end, 8).int32())
+			f.LeaderEpoch = kraft.Epoch(r.int32())
+			r.innerTags(end)
 		}
-		r.bad = r.bad || field.bad
+		r.leave(end)
 	}
 	r.tags()
 	return nil

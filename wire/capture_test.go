@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/hex"
-	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -85,31 +84,6 @@ func (c *captured) appendLine(d *Decoder, dst []byte) []byte {
 		return d.AppendRequestLine(dst, c.header, c.body)
 	}
 	return d.AppendResponseLine(dst, c.header.Key, c.header.Version, c.body)
-}
-
-// goldens of what people read: run the tests with -update to write them anew.
-var update = flag.Bool("update", false, "write the golden files anew")
-
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	gotLines, wantLines := strings.Split(string(got), "\n"), strings.Split(string(want), "\n")
-	for i := range max(len(gotLines), len(wantLines)) {
-		if i >= len(gotLines) || i >= len(wantLines) || gotLines[i] != wantLines[i] {
-			t.Fatalf("%s:%d differs (go test -update writes it anew)\ngot  %q\nwant %q", path, i+1,
-				gotLines[min(i, len(gotLines)-1)], wantLines[min(i, len(wantLines)-1)])
-		}
-	}
 }
 
 // TestLines_OfRealQuorums shows each different line that the captures give, in order of first appearance, Fetch

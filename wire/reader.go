@@ -183,16 +183,49 @@ func (r *reader) tags() {
 	}
 }
 
-// tag reads number and size of a tagged field and returns a reader that ends with it; r moves behind it.
-func (r *reader) tag() (number uint32, field reader) {
+// tag reads number and size of a tagged field and returns where it ends. The field is read with within, innerTags or
+// field, then left with leave.
+func (r *reader) tag() (number uint32, end int) {
 	number = r.uvarint()
 	size := int(r.uvarint())
-	start := r.at
-	r.skip(size)
-	if r.bad {
-		return number, reader{bad: true}
+	if size > len(r.b)-r.at {
+		r.fail()
+		return number, len(r.b)
 	}
-	return number, reader{b: r.b[:r.at], at: start, flex: true}
+	return number, r.at + size
+}
+
+// within fails unless the field that ends at end has n more bytes.
+func (r *reader) within(end, n int) *reader {
+	if end-r.at < n {
+		r.fail()
+	}
+	return r
+}
+
+// innerTags reads the tagged fields of a struct that is itself the content of a tagged field.
+func (r *reader) innerTags(end int) {
+	if r.at < end && r.b[r.at] == 0 {
+		return
+	}
+	field := r.field(end)
+	field.tags()
+	r.bad = r.bad || field.bad
+}
+
+// field is a reader for the rest of the tagged field that ends at end.
+func (r *reader) field(end int) reader {
+	if r.bad {
+		return reader{bad: true}
+	}
+	return reader{b: r.b[:end], at: r.at, flex: true}
+}
+
+// leave moves behind a tagged field.
+func (r *reader) leave(end int) {
+	if !r.bad {
+		r.at = end
+	}
 }
 
 // uvarint32 reads an unsigned varint of at most 32 bits and returns how many bytes it took; 0 means that it
