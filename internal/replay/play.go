@@ -19,6 +19,10 @@ type Stage struct {
 	// StepTimeout bounds how long one frame may take; it ends a playback that something in between has stopped.
 	StepTimeout time.Duration
 
+	// Before, if it is set, is called before each step with the instant at which that was recorded, in nanoseconds
+	// since the Unix epoch.
+	Before func(at int64)
+
 	script    *Script
 	listeners map[kraft.NodeID]net.Listener
 }
@@ -68,6 +72,9 @@ func (s *Stage) Play(ctx context.Context, dial map[kraft.NodeID]string, pace Pac
 			return frames, err
 		}
 		last = st.at
+		if s.Before != nil {
+			s.Before(st.at)
+		}
 		l := links[st.conn]
 		switch st.kind {
 		case recordings.KindOpen:
@@ -76,7 +83,7 @@ func (s *Stage) Play(ctx context.Context, dial map[kraft.NodeID]string, pace Pac
 			}
 		case recordings.KindClose:
 			if l != nil {
-				l.close(st.reset)
+				l.end(st.reset, s.StepTimeout)
 				delete(links, st.conn)
 			}
 		case recordings.KindFrame:
@@ -189,9 +196,37 @@ func stuck(err error) error {
 	return err
 }
 
-func (l *link) close(reset bool) {
-	if tcp, ok := l.client.(*net.TCPConn); ok && reset {
+// end closes the connection in the recorded way and waits until both ends know, so that what comes next in the
+// recording comes next on the wire too. Which end began is not recorded; here it is the client.
+func (l *link) end(reset bool, timeout time.Duration) {
+	if tcp, ok := l.client.(*net.TCPConn); ok && !reset && tcp.CloseWrite() == nil {
+		awaitEnd(l.server, timeout)
+		_ = l.server.Close()
+		awaitEnd(l.client, timeout)
+	} else {
+		l.reset()
+		awaitEnd(l.server, timeout)
+	}
+	l.close(false)
+}
+
+// awaitEnd reads until the peer has ended the connection. Whatever the error is, the connection is over.
+func awaitEnd(conn net.Conn, timeout time.Duration) {
+	if conn.SetReadDeadline(time.Now().Add(timeout)) == nil {
+		_, _ = io.Copy(io.Discard, conn)
+	}
+}
+
+func (l *link) reset() {
+	if tcp, ok := l.client.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
+	}
+	_ = l.client.Close()
+}
+
+func (l *link) close(reset bool) {
+	if reset {
+		l.reset()
 	}
 	_ = l.client.Close()
 	_ = l.server.Close()
