@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -143,12 +144,19 @@ func (q *Quorum) end(ctx context.Context, m *member, sig syscall.Signal) error {
 	return err
 }
 
+// lastLines is the end of a log without the frames of Java's stack traces, which hide what was said.
 func lastLines(path string, n int) string {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err.Error()
 	}
-	return tail(string(text), n)
+	var b strings.Builder
+	for l := range strings.Lines(string(text)) {
+		if !strings.HasPrefix(l, "\tat ") {
+			b.WriteString(l)
+		}
+	}
+	return tail(b.String(), n)
 }
 
 // announce wakes everything that waits for a change of the quorum. The mutex is held.

@@ -3,6 +3,8 @@ package kafka_test
 import (
 	"context"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -174,5 +176,29 @@ func TestKafka_CancelledStartLeavesNoProcess(t *testing.T) {
 	must(t, q.Close())
 	if pid := q.Pid(1); pid != 0 {
 		t.Errorf("process %d is left", pid)
+	}
+}
+
+func TestKafka_NodeThatEndsByItselfIsReported(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts real Kafka; make test-kafka runs it")
+	}
+	ctx := kafkatest.Deadline(t, time.Minute)
+	q := kafkatest.New(t, kafka.Config{Release: kafka.MustRelease("4.4.0"), Controllers: 1})
+	must(t, q.Start(ctx))
+	leader, err := q.WaitLeader(ctx)
+	must(t, err)
+	must(t, q.Err())
+	must(t, syscall.Kill(q.Pid(1), syscall.SIGKILL)) // not by the launcher: to it, the node died
+	if _, err := q.WaitEpochAbove(ctx, leader.Epoch); err == nil || !strings.Contains(err.Error(), "ended by itself") {
+		t.Errorf("got %v", err)
+	}
+	must(t, q.Restart(ctx, 1))
+	_, err = q.WaitEpochAbove(ctx, leader.Epoch)
+	must(t, err)
+
+	broken := kafkatest.New(t, kafka.Config{Release: kafka.MustRelease("4.4.0"), Controllers: 1, Properties: map[string]string{"process.roles": "emperor"}})
+	if err := broken.Start(ctx); err == nil || !strings.Contains(err.Error(), "emperor") {
+		t.Errorf("a refused property gave %v", err)
 	}
 }

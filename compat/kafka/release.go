@@ -76,6 +76,7 @@ func (r Release) MetadataVersion() string {
 
 // SnapshotsSoon are the properties that make a node write a snapshot for every few kilobytes of records and
 // drop old segments. The keys differ: 4.1 made them internal, and each release ignores the other's silently.
+// A single batch above the segment size (some 70 ConfigRecords) ends the leader with RecordBatchTooLargeException.
 func (r Release) SnapshotsSoon() map[string]string {
 	p := map[string]string{
 		"metadata.log.max.record.bytes.between.snapshots": "2000",
