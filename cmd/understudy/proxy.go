@@ -1,0 +1,230 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/understudy-kafka/understudy/internal/build"
+	"github.com/understudy-kafka/understudy/proxy"
+	"github.com/understudy-kafka/understudy/recordings"
+)
+
+func newProxyCommand() *cobra.Command {
+	o := &proxyOptions{checked: true}
+	cmd := &cobra.Command{
+		Use:   "proxy --upstream NODE=HOST:PORT=LISTEN ...",
+		Short: "Relay, record and check the traffic of a controller quorum",
+		Long: `proxy listens for each controller, passes every byte on unchanged, records every frame, and checks what
+the controllers decide.
+
+The proxy must be the address that the controllers advertise: set advertised.listeners (and
+controller.quorum.voters or controller.quorum.bootstrap.servers) of each controller to LISTEN,
+and leave only listeners at HOST:PORT.
+
+A fault rule makes the proxy misbehave on purpose:
+` + faultHelp,
+		Example: `  understudy proxy --upstream 1=127.0.0.1:19091=127.0.0.1:9091 --upstream 2=127.0.0.1:19092=127.0.0.1:9092 --upstream 3=127.0.0.1:19093=127.0.0.1:9093
+  understudy proxy --config quorum.yaml --record /var/lib/understudy/quorum --rotate-size 1GiB --http :9644
+  understudy proxy --config quorum.yaml --fault 'drop Vote from 3 to 1 nth 2' --fault 'delay 200ms Fetch response to 2'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	o.flags(cmd)
+	return cmd
+}
+
+const faultHelp = `  drop MESSAGE | cut MESSAGE | delay 200ms MESSAGE | mutate MESSAGE field PATH=VALUE
+each followed by any of: request, response, from NODE, to NODE, nth K, every K, first K.
+Without request or response the requests are meant. from and to are the sender and the receiver of the frame.`
+
+// proxyOptions are the flags of proxy and record.
+type proxyOptions struct {
+	checked bool // with a live checker
+
+	upstreams      []string
+	config         string
+	record         string
+	includeRecords bool
+	rotateSize     string
+	rotateInterval time.Duration
+	durability     string
+	faults         []string
+	http           string
+	dialFrom       string
+	tapMemory      string
+}
+
+func (o *proxyOptions) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringArrayVar(&o.upstreams, "upstream", nil, "a controller as NODE=HOST:PORT=LISTEN; repeat it for each one")
+	f.StringVar(&o.config, "config", "", "YAML file with upstreams, dial-from and faults; flags add to it")
+	f.StringVar(&o.record, "record", "", "name of the recording, DIR/NAME (default understudy-DATE-TIME in the current directory)")
+	f.BoolVar(&o.includeRecords, "include-records", false, "record what may hold secrets: records, snapshots, credentials, configuration")
+	f.StringVar(&o.rotateSize, "rotate-size", "0", "begin a new segment of the recording at this size, such as 512MiB; 0: never")
+	f.DurationVar(&o.rotateInterval, "rotate-interval", 0, "begin a new segment of the recording after this time; 0: never")
+	f.StringVar(&o.durability, "durability", "none", "when the recording is forced to the disk: none, interval or frame")
+	f.StringArrayVar(&o.faults, "fault", nil, "a fault rule, such as 'drop Vote from 3 to 1 nth 2'; repeat it for more")
+	f.StringVar(&o.http, "http", "", "serve /metrics and /healthz at this address, such as :9644")
+	f.StringVar(&o.dialFrom, "dial-from", "", "local address of connections to the controllers, such as 127.0.0.9")
+	f.StringVar(&o.tapMemory, "tap-memory", "64MiB", "the most that may wait for the recorder; beyond it frames are left out of the recording")
+	_ = cmd.RegisterFlagCompletionFunc("durability", cobra.FixedCompletions([]string{"none", "interval", "frame"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.MarkFlagFilename("config", "yaml", "yml")
+}
+
+// settle reads the flags and the file into a configuration of the proxy and of the recording.
+func (o *proxyOptions) settle() (cfg proxy.Config, rec recordings.Options, err error) {
+	if o.config != "" {
+		file, err := proxy.ReadFile(o.config)
+		if err != nil {
+			return cfg, rec, usageError("%w", err)
+		}
+		cfg.Upstreams, cfg.DialFrom, cfg.Faults = file.Upstreams, file.DialFrom, file.Faults
+	}
+	for _, text := range o.upstreams {
+		u, err := proxy.ParseUpstream(text)
+		if err != nil {
+			return cfg, rec, usageError("--upstream: %w", err)
+		}
+		cfg.Upstreams = append(cfg.Upstreams, u)
+	}
+	for _, text := range o.faults {
+		rule, err := proxy.ParseRule(text)
+		if err != nil {
+			return cfg, rec, usageError("--fault: %w", err)
+		}
+		cfg.Faults = append(cfg.Faults, rule)
+	}
+	if o.dialFrom != "" {
+		if cfg.DialFrom, err = netip.ParseAddr(o.dialFrom); err != nil {
+			return cfg, rec, usageError("--dial-from: %w", err)
+		}
+	}
+	memory, err := parseSize(o.tapMemory)
+	if err != nil || memory < 1<<20 || memory > 1<<40 {
+		return cfg, rec, usageError("--tap-memory %q: want a size from 1MiB on, such as 64MiB", o.tapMemory)
+	}
+	cfg.TapMemory = int(memory)
+	if rec.SegmentSize, err = parseSize(o.rotateSize); err != nil {
+		return cfg, rec, usageError("--rotate-size %q: want a size such as 512MiB, or 0", o.rotateSize)
+	}
+	if rec.Durability, err = recordings.ParseDurability(o.durability); err != nil {
+		return cfg, rec, usageError("--durability: %w", err)
+	}
+	if o.rotateInterval < 0 {
+		return cfg, rec, usageError("--rotate-interval %s: want a time above 0, or 0 for never", o.rotateInterval)
+	}
+	rec.SegmentAge, rec.IncludeRecords, rec.Background = o.rotateInterval, o.includeRecords, true
+	rec.Tool = "understudy " + build.Version
+	return cfg, rec, nil
+}
+
+// target is the base name of the recording; its directory exists afterwards.
+func (o *proxyOptions) target(now time.Time) (string, error) {
+	base := o.record
+	stamp := "understudy-" + now.Format("20060102-150405")
+	if base == "" {
+		return stamp, nil
+	}
+	if info, err := os.Stat(base); err == nil && info.IsDir() || strings.HasSuffix(base, string(filepath.Separator)) {
+		base = filepath.Join(base, stamp)
+	}
+	return base, os.MkdirAll(filepath.Dir(base), 0o750)
+}
+
+func (o *proxyOptions) run(cmd *cobra.Command) error {
+	cfg, rec, err := o.settle()
+	if err != nil {
+		return err
+	}
+	// The loop must never wait for the recorder to leave a processor of the Go scheduler; the kernel shares the real
+	// ones better.
+	if procs := runtime.GOMAXPROCS(0); procs < 4 && os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(4)
+	}
+	cfg.Log = zerolog.New(zerolog.ConsoleWriter{Out: cmd.ErrOrStderr(), TimeFormat: "15:04:05.000"}).With().Timestamp().Logger()
+	base, err := o.target(time.Now())
+	if err != nil {
+		return &exitError{exitRuntime, fmt.Errorf("recording: %w", err)}
+	}
+	p, err := proxy.New(cfg)
+	if errors.Is(err, proxy.ErrConfig) {
+		return usageError("%w\nRun '%s --help' for the flags and examples", err, cmd.CommandPath())
+	}
+	if err != nil {
+		return &exitError{exitRuntime, err}
+	}
+	for _, u := range p.Upstreams() {
+		rec.Upstreams = append(rec.Upstreams, recordings.Upstream{Node: u.Node, Endpoint: u.Listen, Target: u.Address})
+	}
+	w, err := recordings.Create(base, rec)
+	if err != nil {
+		p.Close()
+		return &exitError{exitRuntime, err}
+	}
+	p.Attach(proxy.NewRecording(base, w, cfg.Log))
+	return o.serve(cmd, p, &cfg, base)
+}
+
+func (o *proxyOptions) serve(cmd *cobra.Command, p *proxy.Proxy, cfg *proxy.Config, base string) error {
+	ctx, stop := context.WithCancel(cmd.Context())
+	defer stop()
+	if o.http != "" {
+		shut, addr, err := serveHTTP(o.http, p, cfg.Log)
+		if err != nil {
+			p.Close()
+			return &exitError{exitRuntime, err}
+		}
+		defer shut()
+		o.http = addr
+	}
+	o.summary(cmd.OutOrStdout(), p, cfg, base)
+	err := p.Run(ctx)
+	o.farewell(cmd.OutOrStdout(), p.Stats(), base)
+	if err != nil {
+		return &exitError{exitRuntime, err}
+	}
+	return nil
+}
+
+func (o *proxyOptions) summary(out io.Writer, p *proxy.Proxy, cfg *proxy.Config, base string) {
+	fmt.Fprintf(out, "understudy %s\n", build.Version)
+	for _, u := range p.Upstreams() {
+		fmt.Fprintf(out, "  node %-4s %s -> %s\n", u.Node, u.Listen, u.Address)
+	}
+	for _, r := range cfg.Faults {
+		fmt.Fprintf(out, "  fault     %s\n", r.Text)
+	}
+	kept := "records and credentials withheld"
+	if o.includeRecords {
+		kept = "complete, with everything secret in it"
+	}
+	fmt.Fprintf(out, "  recording %s-*.pcapng.zst (%s)\n", base, kept)
+	if o.http != "" {
+		fmt.Fprintf(out, "  http      http://%s/metrics\n", o.http)
+	}
+}
+
+func (o *proxyOptions) farewell(out io.Writer, s proxy.Stats, base string) {
+	fmt.Fprintf(out, "%d connections, %d requests, %d responses forwarded; %d frames recorded in %s-*.pcapng.zst\n",
+		s.Opened, s.FramesRequest, s.FramesResponse, s.Recorded, base)
+	if s.Gaps+s.Unrecorded > 0 {
+		fmt.Fprintf(out, "%d gaps: %d frames (%d bytes) are missing from the recording, and %d whole connections\n",
+			s.Gaps, s.GapFrames, s.GapBytes, s.Unrecorded)
+	}
+	for _, sink := range s.Sinks {
+		if sink.Lost > 0 || sink.Errors > 0 {
+			fmt.Fprintf(out, "%s: %d errors, %d frames lost; the last error: %s\n", sink.Name, sink.Errors, sink.Lost, sink.LastError)
+		}
+	}
+}
