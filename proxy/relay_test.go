@@ -153,6 +153,8 @@ func TestRelay_PassesAResetOnAsAReset(t *testing.T) {
 			p := startProxy(t, up.addr(), nil)
 			client := p.dial(1)
 			server := up.accept()
+			send(t, client, request(18, 0, 1, "c", "")) // so that the connection is being relayed
+			readFrame(t, server)
 			broken, other := client, server
 			if from == "upstream" {
 				broken, other = server, client
@@ -160,7 +162,7 @@ func TestRelay_PassesAResetOnAsAReset(t *testing.T) {
 			_ = broken.SetLinger(0)
 			_ = broken.Close()
 			if _, err := other.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
-				t.Errorf("the other side reads %v, want a reset", err)
+				t.Errorf("the other side reads %v, want a reset\n%s", err, p.logs)
 			}
 			p.end()
 			closes := p.sink.kinds(recordings.KindClose)
