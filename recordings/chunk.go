@@ -3,7 +3,7 @@ package recordings
 import (
 	"encoding/binary"
 	"fmt"
-	"strconv"
+	"net/netip"
 
 	"github.com/understudy-kafka/understudy/kraft"
 	"github.com/understudy-kafka/understudy/wire"
@@ -50,11 +50,14 @@ type shownInterface struct{ name, description string }
 // connState is what the writer knows of a connection.
 type connState struct {
 	iface  uint32
+	shown  [2]netip.AddrPort // the addresses in the synthetic headers
 	heads  [2]tcpHead
 	next   [2]uint32 // synthetic TCP sequence numbers
 	tally  int       // index in the current chunk, valid if the tally there is of this state
 	pairs  requests
-	opened bool
+	raw    bool      // SASL tokens without headers follow (SaslHandshake v0)
+	client string    // client id
+	prefix [2][]byte // who speaks to whom, for people
 }
 
 func (c *chunk) reset(shown []shownInterface) {
@@ -117,11 +120,12 @@ func (c *chunk) open(s *connState, o *Observation, comment []byte) {
 		c.packet(s, wire.Request, tcpAck, o.At.Seen, nil, 0, c.meta, partFirst, comment)
 		return
 	}
-	s.next[wire.Request], s.next[wire.Response] = 0, 0
+	s.next[wire.Request]--
+	s.next[wire.Response]--
 	c.packet(s, wire.Request, tcpSyn, o.At.Seen, nil, 0, c.meta, partFirst, comment)
-	s.next[wire.Request] = 1
+	s.next[wire.Request]++
 	c.packet(s, wire.Response, tcpSyn|tcpAck, o.At.Seen, nil, 0, nil, 0, nil)
-	s.next[wire.Response] = 1
+	s.next[wire.Response]++
 }
 
 // data cuts payload and meta over as many blocks as they need.
@@ -198,44 +202,4 @@ func interfaceOf(c *Conn) shownInterface {
 func appendPayload(b []byte, f *wire.Frame) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(f.Size))
 	return append(b, f.Bytes...)
-}
-
-// comment tells a person what an observation that is not a frame says.
-func comment(b []byte, o *Observation) []byte {
-	b = append(b, "conn "...)
-	b = strconv.AppendUint(b, o.Conn.ID, 10)
-	switch o.Kind {
-	case KindOpen:
-		b = append(b, " opened: "...)
-		b = o.Conn.Client.AppendTo(b)
-		b = append(b, " -> "...)
-		b = append(b, interfaceOf(o.Conn).name...)
-		if o.Conn.Midway {
-			b = append(b, " (was already open)"...)
-		}
-	case KindGap:
-		b = append(b, " gap: "...)
-		b = append(b, o.Gap.Reason...)
-		b = appendMissing(b, o.Gap.Frames, " frames")
-		b = appendMissing(b, o.Gap.Bytes, " bytes")
-		if o.Gap.Fatal {
-			b = append(b, "; nothing further of this direction can be read"...)
-		}
-	case KindClose:
-		if o.Reset {
-			return append(b, " reset"...)
-		}
-		return append(b, " closed"...)
-	case KindFrame:
-	}
-	return b
-}
-
-func appendMissing(b []byte, n int64, what string) []byte {
-	if n < 0 {
-		return b
-	}
-	b = append(b, ", "...)
-	b = strconv.AppendInt(b, n, 10)
-	return append(b, what...)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -21,6 +22,7 @@ const (
 	// maxZstdFrame bounds a compressed frame, and its content: the largest Kafka frame with what a
 	// fault rule made of it, and the machine fields.
 	maxZstdFrame = 320 << 20
+	maxZstdBlock = 128 << 10
 	readAhead    = 256 << 10
 )
 
@@ -28,7 +30,6 @@ const (
 // one can be passed over.
 type zstdFrames struct {
 	in     io.Reader
-	dec    *zstd.Decoder
 	buf    []byte // read and not used yet
 	offset int64  // of buf in the file
 	space  []byte // that buf lies in
@@ -37,13 +38,16 @@ type zstdFrames struct {
 	failed error // of the reader below
 }
 
-func newZstdFrames(in io.Reader) (*zstdFrames, error) {
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxZstdFrame))
+// frameDecoder decompresses single frames, for any number of readers at once.
+var frameDecoder = sync.OnceValue(func() *zstd.Decoder {
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxZstdFrame))
 	if err != nil {
-		return nil, err
+		panic(err) // these options are valid
 	}
-	return &zstdFrames{in: in, dec: dec}, nil
-}
+	return d
+})
+
+func newZstdFrames(in io.Reader) *zstdFrames { return &zstdFrames{in: in} }
 
 // next decompresses the next frame. The bytes are valid until the following call. At the end it returns io.EOF, and
 // errIncomplete when the bytes end inside a frame; both may be tried again when the file has grown. Other errors
@@ -62,7 +66,7 @@ func (z *zstdFrames) next() ([]byte, error) {
 			z.use(n)
 			continue
 		}
-		z.out, err = z.dec.DecodeAll(frame, z.out[:0])
+		z.out, err = frameDecoder().DecodeAll(frame, z.out[:0])
 		if err != nil {
 			return nil, err
 		}
@@ -135,8 +139,11 @@ func (z *zstdFrames) frame() (n int, skippable bool, err error) {
 		return 0, false, errIncomplete
 	}
 	descriptor := z.buf[4]
-	n = 5 + zstdHeaderRest(descriptor)
+	head := 5 + zstdHeaderRest(descriptor)
+	n = head
+	most := uint64(0) // that the blocks can become
 	for last := false; !last; {
+		most += maxZstdBlock
 		if n > maxZstdFrame {
 			return 0, false, errTooBig
 		}
@@ -160,7 +167,26 @@ func (z *zstdFrames) frame() (n int, skippable bool, err error) {
 	if !z.have(n) {
 		return 0, false, errIncomplete
 	}
+	if size := zstdContentSize(z.buf[:head]); size > most || size > maxZstdFrame {
+		return 0, false, fmt.Errorf("%w: it claims %d bytes", errTooBig, size)
+	}
 	return n, false, nil
+}
+
+// zstdContentSize is the size that a frame header states, or 0. The decoder makes space for it before it looks further.
+func zstdContentSize(head []byte) uint64 {
+	descriptor := head[4]
+	switch flag := descriptor >> 6; {
+	case flag == 3:
+		return binary.LittleEndian.Uint64(head[len(head)-8:])
+	case flag == 2:
+		return uint64(binary.LittleEndian.Uint32(head[len(head)-4:]))
+	case flag == 1:
+		return uint64(binary.LittleEndian.Uint16(head[len(head)-2:])) + 256
+	case descriptor>>5&1 == 1:
+		return uint64(head[len(head)-1])
+	}
+	return 0
 }
 
 // zstdHeaderRest is the size of a frame header behind its descriptor.
@@ -209,11 +235,21 @@ func (z *zstdFrames) skip() bool {
 // can be read again: a recorder whose disk was full cuts it off and writes anew.
 func (z *zstdFrames) retry() error {
 	z.eof = false
+	if err := z.restart(); !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	return nil
+}
+
+// restart reads again from offset on.
+func (z *zstdFrames) restart() error {
 	seeker, ok := z.in.(io.Seeker)
 	if !ok {
-		return nil
+		return errors.ErrUnsupported
 	}
-	z.buf = z.buf[:0]
-	_, err := seeker.Seek(z.offset, io.SeekStart)
-	return err
+	if _, err := seeker.Seek(z.offset, io.SeekStart); err != nil {
+		return err
+	}
+	z.buf, z.eof = z.buf[:0], false
+	return nil
 }

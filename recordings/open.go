@@ -176,6 +176,14 @@ func (f *countedFile) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// Seek moves in the file, if it is one.
+func (f *countedFile) Seek(offset int64, whence int) (int64, error) {
+	if f.file == nil {
+		return 0, errors.ErrUnsupported
+	}
+	return f.file.Seek(offset, whence)
+}
+
 // Close closes the file.
 func (f *countedFile) Close() error {
 	if f.file == nil {
@@ -210,8 +218,7 @@ func openContent(f io.ReadCloser, name string) (*segment, *openedCapture, error)
 		}
 	case formatZstd:
 		if beginsRecording(raw) {
-			seg, err := newFrameSegment(f, raw, name)
-			return seg, nil, err
+			return newFrameSegment(f, raw, name), nil, nil
 		}
 		z, err := zstd.NewReader(raw, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
@@ -254,11 +261,7 @@ func beginsRecording(in *bufio.Reader) bool {
 	// The frame is small; a peek of all that is buffered does not wait for more than there is.
 	_, _ = in.Peek(1)
 	head, _ := in.Peek(in.Buffered())
-	z, err := newZstdFrames(bytes.NewReader(head))
-	if err != nil {
-		return false
-	}
-	defer z.dec.Close()
+	z := newZstdFrames(bytes.NewReader(head))
 	b, err := z.next()
 	return err == nil && len(b) >= 32 && sectionInfo(b) != nil
 }

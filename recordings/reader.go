@@ -32,6 +32,9 @@ type Reader struct {
 	broken bool // something is missing before the next observation
 	queue  []Observation
 
+	// reached, if not nil, says where the reader was asked to begin; what comes before is passed over.
+	reached func(*Observation) bool
+
 	// Space of the current observation.
 	open     bool // a multi-block observation is being collected
 	at       int64
@@ -69,6 +72,42 @@ func (r *Reader) Info() Info { return r.info }
 
 // Next implements [Source].
 func (r *Reader) Next(o *Observation) error {
+	if r.reached != nil {
+		return r.begin(o)
+	}
+	return r.advance(o)
+}
+
+// begin passes over what comes before the place where the reader was asked to begin. The connections that it met
+// there are new to the caller.
+func (r *Reader) begin(o *Observation) error {
+	for {
+		if err := r.advance(o); err != nil {
+			return err
+		}
+		if r.reached(o) {
+			break
+		}
+	}
+	r.reached = nil
+	queue := make([]Observation, 0, len(r.conns)+len(r.queue)+1)
+	reopen := func(c *Conn) {
+		c.Midway = true
+		queue = append(queue, Observation{Kind: KindOpen, Conn: c, Number: o.Number, At: o.At})
+	}
+	for _, id := range r.connIDs() {
+		if c := r.conns[id]; o.Kind != KindOpen || c != o.Conn {
+			reopen(c)
+		}
+	}
+	if o.Kind == KindClose {
+		reopen(o.Conn)
+	}
+	r.queue = append(append(queue, *o), r.queue...)
+	return r.advance(o)
+}
+
+func (r *Reader) advance(o *Observation) error {
 	for {
 		if len(r.queue) > 0 {
 			*o = r.queue[0]
@@ -128,7 +167,7 @@ func (r *Reader) noBlock(n int) error {
 	r.damage(fmt.Errorf("pcapng block of %d bytes", n))
 	r.buf, r.pos, r.open = nil, 0, false
 	if !r.seg.resync() {
-		return r.ended(nil)
+		return r.ended(errPacket)
 	}
 	return nil
 }
@@ -151,38 +190,57 @@ func (r *Reader) chunk() error {
 		}
 	}
 	b, err := r.seg.next()
-	switch {
-	case err == nil:
+	if err == nil {
 		if rest := r.buf[r.pos:]; len(rest) > 0 {
 			r.carry = append(append(r.carry[:0], rest...), b...)
-			r.buf, r.pos = r.carry, 0
-			return nil
+			b = r.carry
 		}
 		r.buf, r.pos = b, 0
 		return nil
-	case errors.Is(err, io.EOF), errors.Is(err, errIncomplete):
-		return r.ended(err)
-	case r.seg.failed() != nil:
-		return fmt.Errorf("read %s at offset %d: %w", r.seg.name, r.seg.offset(), err)
-	case r.follow.again(r.seg.offset()):
-		return r.seg.retry()
-	default:
-		if !r.known && r.seg.offset() == 0 {
-			return r.foreign()
-		}
-		r.buf, r.pos, r.open = nil, 0, false
-		r.seg.at = r.seg.offset()
-		r.damage(err)
-		if !r.seg.skip() {
-			return r.ended(nil)
-		}
-		return nil
 	}
+	if failed := r.seg.failed(); failed != nil {
+		return fmt.Errorf("read %s at offset %d: %w", r.seg.name, r.seg.offset(), failed)
+	}
+	if errors.Is(err, io.EOF) {
+		return r.ended(err)
+	}
+	if errors.Is(err, errIncomplete) {
+		if r.follow != nil {
+			return r.ended(err)
+		}
+	} else if r.follow.again(r.seg.offset()) {
+		return r.seg.retry()
+	}
+	return r.recover(err)
 }
 
-// ended deals with the end of a segment: err is io.EOF, errIncomplete, or nil behind damage.
+// recover goes on behind a zstd frame that cannot be read, if a whole one follows.
+func (r *Reader) recover(err error) error {
+	if !r.known && r.seg.offset() == 0 {
+		return r.foreign()
+	}
+	at := r.seg.offset()
+	b := r.seg.recover()
+	if b == nil {
+		if !errors.Is(err, errIncomplete) {
+			r.seg.at = at
+			r.damage(err)
+		}
+		r.seg.stopped = at
+		return r.ended(err)
+	}
+	if errors.Is(err, errIncomplete) {
+		err = errors.New("damaged zstd frame")
+	}
+	r.seg.at = at
+	r.damage(err)
+	r.buf, r.pos, r.open = b, 0, false
+	return nil
+}
+
+// ended deals with the end of a segment: err is io.EOF, errIncomplete, or another behind which nothing follows.
 func (r *Reader) ended(err error) error {
-	if r.follow != nil && !r.info.End && err != nil {
+	if r.follow != nil && !r.info.End && (errors.Is(err, io.EOF) || errors.Is(err, errIncomplete)) {
 		if more, werr := r.follow.wait(r); more || werr != nil {
 			return werr
 		}
@@ -193,11 +251,15 @@ func (r *Reader) ended(err error) error {
 		}
 		return fmt.Errorf("%s: cut off before its first frame ends: %w", r.seg.name, ErrNotRecording)
 	}
-	r.seg.at = r.seg.offset() - int64(len(r.buf)-r.pos)
 	switch {
-	case errors.Is(err, errIncomplete), len(r.buf) > r.pos, r.open:
+	case errors.Is(err, errIncomplete):
+		r.seg.at = r.seg.stopped
 		r.damage(ErrCut)
-	case !r.info.End:
+	case len(r.buf) > r.pos || r.open:
+		r.seg.at = r.seg.offset() - int64(len(r.buf)-r.pos)
+		r.damage(ErrCut)
+	case errors.Is(err, io.EOF) && !r.info.End:
+		r.seg.at = r.seg.offset()
 		r.damage(ErrNoTrailer)
 	}
 	r.buf, r.pos, r.open = nil, 0, false
@@ -228,9 +290,8 @@ func (r *Reader) nextSegment() error {
 
 // section reads a header or trailer.
 func (r *Reader) section(b []byte) error {
-	raw := sectionInfo(b)
-	var info Info
-	if raw == nil || json.Unmarshal(raw, &info) != nil {
+	info, ok := parseInfo(b)
+	if !ok {
 		if !r.known {
 			return r.foreign()
 		}
@@ -252,6 +313,12 @@ func (r *Reader) section(b []byte) error {
 		r.number = info.FirstBlock - 1
 	}
 	return nil
+}
+
+// parseInfo reads the info of a section header block.
+func parseInfo(b []byte) (info Info, ok bool) {
+	raw := sectionInfo(b)
+	return info, raw != nil && json.Unmarshal(raw, &info) == nil
 }
 
 // sectionInfo finds the machine fields of a section header block, or nil if it is not one of this program.
@@ -296,8 +363,7 @@ func (r *Reader) packet(b []byte, o *Observation) (bool, error) {
 	}
 	part, fields := fields[1], fields[2:]
 	if part&partFirst != 0 {
-		at := int64(uint64(binary.LittleEndian.Uint32(b[12:]))<<32 | uint64(binary.LittleEndian.Uint32(b[16:])))
-		r.at, r.first = at, r.number
+		r.at, r.first = packetInstant(b), r.number
 		if r.open {
 			r.open = false
 			r.damage(errMeta)
@@ -320,6 +386,11 @@ func (r *Reader) packet(b []byte, o *Observation) (bool, error) {
 	}
 	r.open = false
 	return r.observation(o, r.payload, r.meta)
+}
+
+// packetInstant is the timestamp of an enhanced packet block.
+func packetInstant(b []byte) int64 {
+	return int64(uint64(binary.LittleEndian.Uint32(b[12:]))<<32 | uint64(binary.LittleEndian.Uint32(b[16:])))
 }
 
 // tcpPayload is what a synthetic packet carries.
@@ -414,12 +485,7 @@ func (r *Reader) enqueue(o *Observation, isNew bool) {
 	r.queue = r.queue[:0]
 	if r.broken {
 		r.broken = false
-		ids := make([]uint64, 0, len(r.conns))
-		for id := range r.conns {
-			ids = append(ids, id)
-		}
-		slices.Sort(ids)
-		for _, id := range ids {
+		for _, id := range r.connIDs() {
 			for _, dir := range []wire.Direction{wire.Request, wire.Response} {
 				r.queue = append(r.queue, Observation{
 					Kind: KindGap, Conn: r.conns[id], Number: o.Number, Dir: dir, At: o.At,
@@ -438,6 +504,16 @@ func (r *Reader) enqueue(o *Observation, isNew bool) {
 	r.queue = append(r.queue, *o)
 	*o = r.queue[0]
 	r.queue = r.queue[1:]
+}
+
+// connIDs lists the open connections in order.
+func (r *Reader) connIDs() []uint64 {
+	ids := make([]uint64, 0, len(r.conns))
+	for id := range r.conns {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
 }
 
 // Close closes the file being read.

@@ -2,6 +2,7 @@ package recordings
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/netip"
 	"path/filepath"
@@ -125,6 +126,20 @@ func keep(o Observation) Observation {
 	return o
 }
 
+// brief prints an observation without the bytes of long frames.
+func brief(o Observation) string {
+	fault, gap := "", ""
+	if f := o.Fault; f != nil {
+		fault = fmt.Sprintf("%q sent %v %.40x (%d bytes) delivered %v withheld %d", f.Rule, f.Sent != nil, f.Sent, len(f.Sent), f.Delivered, len(f.Withheld))
+	}
+	if o.Gap != nil {
+		gap = fmt.Sprintf("%+v", *o.Gap)
+	}
+	return fmt.Sprintf("%s #%d conn %+v %s seq %d at %+v frame %.40x (%d of %d bytes, cut %v) withheld %d fault [%s] gap [%s] reset %v",
+		o.Kind, o.Number, *o.Conn, o.Dir, o.Seq, o.At, o.Frame.Bytes, len(o.Frame.Bytes), o.Frame.Size, o.Frame.Cut,
+		len(o.Withheld), fault, gap, o.Reset)
+}
+
 func readAll(src Source) (list []Observation, err error) {
 	for {
 		var o Observation
@@ -175,7 +190,7 @@ func TestRecording_RoundTripOfEveryKind(t *testing.T) {
 		}
 		for i := range want {
 			if want := keep(want[i]); !reflect.DeepEqual(got[i], want) {
-				rt.Fatalf("observation %d:\n got %+v\nwant %+v", i, got[i], want)
+				rt.Fatalf("observation %d:\n got %s\nwant %s", i, brief(got[i]), brief(want))
 			}
 		}
 	})

@@ -3,8 +3,6 @@ package recordings
 import (
 	"encoding/binary"
 	"net/netip"
-
-	"github.com/understudy-kafka/understudy/wire"
 )
 
 // shownPort is the listener's port in the synthetic TCP headers. Wireshark takes 9092 for Kafka, and only
@@ -29,22 +27,26 @@ type tcpHead struct {
 	sum   uint32 // of the IPv4 header without its length and checksum
 }
 
-// newHeads makes the headers of both directions. Addresses that are not known become ones of documentation.
-func newHeads(client, server netip.AddrPort) (heads [2]tcpHead) {
-	c, s := shownAddress(client.Addr(), 1), shownAddress(server.Addr(), 2)
-	if c.Is4() != s.Is4() {
-		c, s = netip.AddrFrom16(c.As16()), netip.AddrFrom16(s.As16())
+// shownPair is what the synthetic headers say of a connection's client and server. Addresses that are not known become
+// ones of documentation. Listeners of one host differ by their ports, which are not shown; where this makes two
+// connections that are open alike, the client's port is changed too.
+func shownPair(c *Conn, taken func([2]netip.AddrPort) bool) [2]netip.AddrPort {
+	client, server := shownAddress(c.Client.Addr(), 1), shownAddress(c.Server.Addr(), 2)
+	if client.Is4() != server.Is4() {
+		client, server = netip.AddrFrom16(client.As16()), netip.AddrFrom16(server.As16())
 	}
-	heads[wire.Request] = newHead(netip.AddrPortFrom(c, client.Port()), netip.AddrPortFrom(s, shownPort))
-	heads[wire.Response] = newHead(netip.AddrPortFrom(s, shownPort), netip.AddrPortFrom(c, client.Port()))
-	return heads
+	pair := [2]netip.AddrPort{netip.AddrPortFrom(client, c.Client.Port()), netip.AddrPortFrom(server, shownPort)}
+	for port := uint16(65535); taken(pair) && port > 1024; port-- {
+		pair[0] = netip.AddrPortFrom(client, port)
+	}
+	return pair
 }
 
 func shownAddress(a netip.Addr, last byte) netip.Addr {
 	if !a.IsValid() {
 		return netip.AddrFrom4([4]byte{192, 0, 2, last}) // TEST-NET-1, RFC 5737
 	}
-	return a.Unmap()
+	return a.Unmap().WithZone("")
 }
 
 func newHead(src, dst netip.AddrPort) tcpHead {

@@ -14,24 +14,20 @@ import (
 
 // segment is one file of a recording being read.
 type segment struct {
-	name  string
-	in    io.Reader
-	done  func() error
-	zst   *zstdFrames // nil: not compressed
-	plain []byte      // space for what is read
-	at    int64       // where the current chunk begins, bytes
-	read  int64       // of a file that is not compressed
-	err   error
+	name    string
+	in      io.Reader
+	done    func() error
+	zst     *zstdFrames // nil: not compressed
+	plain   []byte      // space for what is read
+	at      int64       // where the current chunk begins, bytes
+	stopped int64       // where a zstd frame begins that is not whole
+	read    int64       // of a file that is not compressed
+	err     error
 }
 
 // newFrameSegment reads a file of independent zstd frames, as recorders write it, through a buffer.
-func newFrameSegment(f io.ReadCloser, buffer *bufio.Reader, name string) (*segment, error) {
-	in := &buffered{Reader: buffer, file: f}
-	zst, err := newZstdFrames(in)
-	if err != nil {
-		return nil, err
-	}
-	return &segment{name: name, in: buffer, done: f.Close, zst: zst}, nil
+func newFrameSegment(f io.ReadCloser, buffer *bufio.Reader, name string) *segment {
+	return &segment{name: name, in: buffer, done: f.Close, zst: newZstdFrames(&buffered{Reader: buffer, file: f})}
 }
 
 // newPlainSegment reads pcapng that is not compressed, or was decompressed as a whole.
@@ -51,8 +47,11 @@ func (b *buffered) Seek(offset int64, whence int) (int64, error) {
 	if !ok {
 		return 0, errors.ErrUnsupported
 	}
-	b.Reset(b.file)
-	return s.Seek(offset, whence)
+	at, err := s.Seek(offset, whence)
+	if err == nil {
+		b.Reset(b.file)
+	}
+	return at, err
 }
 
 // next returns the next stretch of decompressed bytes, valid until the following call.
@@ -89,8 +88,18 @@ func (s *segment) offset() int64 {
 	return s.read
 }
 
-// skip passes over a damaged zstd frame; resync goes on behind a chunk that held no blocks.
-func (s *segment) skip() bool   { return s.zst != nil && s.zst.skip() }
+// recover returns the next whole zstd frame behind one that cannot be read, or nil.
+func (s *segment) recover() []byte {
+	for s.zst != nil && s.zst.skip() {
+		s.at = s.zst.offset
+		if b, err := s.zst.next(); err == nil {
+			return b
+		}
+	}
+	return nil
+}
+
+// resync reports whether reading can go on behind a chunk that held no blocks.
 func (s *segment) resync() bool { return s.zst != nil }
 
 // retry makes ready to read what the file has gained.
@@ -102,9 +111,6 @@ func (s *segment) retry() error {
 }
 
 func (s *segment) close() error {
-	if s.zst != nil {
-		s.zst.dec.Close()
-	}
 	return s.done()
 }
 
@@ -165,7 +171,7 @@ func (c *segmentCount) next() (*segment, error) {
 		return nil, err
 	}
 	c.number++
-	return newFrameSegment(f, bufio.NewReaderSize(f, readAhead), name)
+	return newFrameSegment(f, bufio.NewReaderSize(f, readAhead), name), nil
 }
 
 // segmentOf takes the name of a segment apart.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 
@@ -21,12 +22,17 @@ type Writer struct {
 	opts  Options
 	conns map[*Conn]*connState
 	shown []shownInterface
-	byEnd map[shownInterface]uint32 // index in shown
+	byEnd map[shownInterface]uint32  // index in shown
+	taken map[[2]netip.AddrPort]bool // addresses in synthetic headers of open connections
 	store *store
 	stats Stats
 	cur   *chunk
 	given []tally // chunks given up because the backlog was full, to be told with the next one
 	line  []byte
+	text  describer
+	redactor
+	withheld, hidden []Withheld
+	sent             []byte
 
 	background
 }
@@ -83,7 +89,7 @@ func newWriter(s *store, opts Options) (*Writer, error) {
 	opts = opts.withDefaults()
 	w := &Writer{
 		opts: opts, store: s, cur: new(chunk),
-		conns: map[*Conn]*connState{}, byEnd: map[shownInterface]uint32{},
+		conns: map[*Conn]*connState{}, byEnd: map[shownInterface]uint32{}, taken: map[[2]netip.AddrPort]bool{},
 	}
 	s.stats = &w.stats
 	if err := s.start(opts); err != nil {
@@ -126,6 +132,7 @@ func (w *Writer) Write(o *Observation) error {
 	}
 	if o.Kind == KindClose {
 		delete(w.conns, o.Conn)
+		delete(w.taken, s.shown)
 	}
 	if w.opts.Durability == DurabilityFrame {
 		err = errors.Join(err, w.hand(o.At.Seen))
@@ -146,28 +153,17 @@ func (w *Writer) state(c *Conn) *connState {
 		w.byEnd[shown] = index
 		w.cur.buf = appendInterface(w.cur.buf, shown.name, shown.description)
 	}
-	s := &connState{iface: index, heads: newHeads(c.Client, c.Server), next: [2]uint32{1, 1}}
+	pair := shownPair(c, func(pair [2]netip.AddrPort) bool { return w.taken[pair] })
+	w.taken[pair] = true
+	// Ports that are used again begin elsewhere, so that Wireshark does not take them for a repetition.
+	first := uint32(c.ID) * 0x9E3779B1
+	s := &connState{
+		iface: index, shown: pair, next: [2]uint32{first, first},
+		heads: [2]tcpHead{wire.Request: newHead(pair[0], pair[1]), wire.Response: newHead(pair[1], pair[0])},
+	}
 	w.conns[c] = s
 	return s
 }
-
-// frame adds a frame. Secrets are withheld from a copy.
-func (w *Writer) frame(s *connState, o *Observation) {
-	c := w.cur
-	c.scratch = c.scratch[:0]
-	kept := *o
-	if !delivered(o) {
-		kept.Frame = wire.Frame{}
-	} else {
-		c.scratch = appendPayload(c.scratch, &o.Frame)
-		kept.Frame.Bytes = c.scratch[4:]
-	}
-	correlation := noCorrelation
-	c.add(s, &kept, int32(correlation), c.scratch, nil)
-}
-
-// delivered reports whether the receiver got the frame of an observation.
-func delivered(o *Observation) bool { return o.Fault == nil || o.Fault.Delivered }
 
 // Tick says what time it is: a chunk that is too old is written, and what is due is forced to the disk.
 func (w *Writer) Tick(now int64) error {
