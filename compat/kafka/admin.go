@@ -132,7 +132,7 @@ func (q *Quorum) alter(ctx context.Context, id kraft.NodeID, req *kmsg.Increment
 	if err != nil {
 		return err
 	}
-	defer a.Close()
+	defer func() { _ = a.Close() }() // the answer is there or not
 	resp, err := a.Request(ctx, req)
 	if err != nil {
 		return err

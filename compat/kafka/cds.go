@@ -53,7 +53,7 @@ func recordClasses(ctx context.Context, d *jars, archive string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	taken, err := TakePorts(2)
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func recordClasses(ctx context.Context, d *jars, archive string) error {
 		return err
 	}
 	if _, err := os.Stat(archive); err != nil {
-		return fmt.Errorf("Java wrote no archive: %s", tail(started.all.String(), 4))
+		return fmt.Errorf("no archive was written: %s", tail(started.all.String(), 4))
 	}
 	return nil
 }

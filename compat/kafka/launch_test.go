@@ -61,7 +61,7 @@ func TestPorts_AreFreeUniqueAndBelowTheEphemeralRange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := append(first, second...)
+	all := slices.Concat(first, second)
 	slices.Sort(all)
 	if len(slices.Compact(slices.Clone(all))) != blockPorts+10 {
 		t.Errorf("a port was given twice: %v", all)

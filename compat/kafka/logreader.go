@@ -135,7 +135,7 @@ func (r *logReader) vote(l line, m string) bool {
 	candidate, ok2 := either("replicaId", "candidateId")
 	lastEpoch, ok3 := either("lastOffsetEpoch")
 	lastOffset, ok4 := either("lastOffset")
-	if !(ok1 && ok2 && ok3 && ok4) {
+	if !ok1 || !ok2 || !ok3 || !ok4 {
 		return false
 	}
 	v.Epoch = kraft.Epoch(epoch)

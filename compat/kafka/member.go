@@ -48,7 +48,7 @@ func (q *Quorum) launch(ctx context.Context, m *member) error {
 	if err != nil {
 		return fmt.Errorf("start node %s: %w", m.ID, err)
 	}
-	defer out.Close()
+	defer func() { _ = out.Close() }() // the process has it open itself
 	jvm := JVM{HeapMB: q.cfg.HeapMB, RootLevel: string(Info), RaftLevel: q.cfg.RaftLog}
 	cmd := m.dist.Command(context.Background(), jvm, nodeClass, m.ConfigFile) // it outlives ctx; Close ends it
 	cmd.Stdout, cmd.Stderr = out, out
@@ -86,7 +86,7 @@ func (q *Quorum) follow(m *member, p *process, drained chan struct{}) {
 	if err != nil {
 		return // the process's end will tell; launch has just created this file
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	var held []byte // an unfinished line
 	buf := make([]byte, 1<<16)
 	for {

@@ -64,7 +64,7 @@ func Tool(tool string) (string, error) {
 		"apt-get -o DPkg::Lock::Timeout=300 -q install -y --no-install-recommends "+Package(tool))
 	apt.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
 	if out, aptErr := apt.CombinedOutput(); aptErr != nil {
-		return "", fmt.Errorf("%w\n(tried that: %v: %s)", err, aptErr, lastLines(string(out), 5))
+		return "", fmt.Errorf("%w\n(tried that: %w: %s)", err, aptErr, lastLines(string(out), 5))
 	}
 	return Look(tool)
 }

@@ -27,7 +27,7 @@ func TestLook_FindsWhatIsThere(t *testing.T) {
 type recorder struct{ failed string }
 
 func (r *recorder) Helper() {}
-func (r *recorder) Fatalf(format string, args ...any) {
+func (r *recorder) Fatalf(format string, _ ...any) {
 	r.failed = format
 	panic(r)
 }

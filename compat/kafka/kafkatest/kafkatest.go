@@ -5,7 +5,6 @@ package kafkatest
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -17,8 +16,8 @@ import (
 // Matrix reports whether the long tier was asked for: `make test-matrix` sets UNDERSTUDY_MATRIX.
 func Matrix() bool { return os.Getenv("UNDERSTUDY_MATRIX") != "" }
 
-// New prepares a quorum that ends with the test. Its files lie in a temporary directory, which is kept and named
-// if the test fails and UNDERSTUDY_KEEP is set.
+// New prepares a quorum that ends with the test. Its files lie in the test's artifact directory: `go test -artifacts`
+// keeps them.
 func New(t testing.TB, cfg kafka.Config) *kafka.Quorum {
 	t.Helper()
 	need.For(t, "java")
@@ -26,7 +25,7 @@ func New(t testing.TB, cfg kafka.Config) *kafka.Quorum {
 		need.For(t, "mvn")
 	}
 	if cfg.Dir == "" {
-		cfg.Dir = dir(t)
+		cfg.Dir = t.ArtifactDir()
 	}
 	if cfg.Progress == nil {
 		cfg.Progress = func(text string) { t.Log(text) }
@@ -62,24 +61,6 @@ func Deadline(t testing.TB, limit time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	t.Cleanup(cancel)
 	return ctx
-}
-
-func dir(t testing.TB) string {
-	if os.Getenv("UNDERSTUDY_KEEP") == "" {
-		return t.TempDir()
-	}
-	d, err := os.MkdirTemp("", "understudy-"+strings.NewReplacer("/", "-", " ", "-").Replace(t.Name())+"-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("kept: %s", d)
-		} else if err := os.RemoveAll(filepath.Clean(d)); err != nil {
-			t.Error(err)
-		}
-	})
-	return d
 }
 
 // story is each role change, for the log of a failed test.
