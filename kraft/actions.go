@@ -77,13 +77,3 @@ func (a *Actions) reset() {
 	a.list = a.list[:0]
 	a.event++
 }
-
-// add puts one action at the end of the list.
-func add[T any, P interface {
-	*T
-	Action
-}](a *Actions, s *slab[T], value T) {
-	item := s.next(a.event)
-	*item = value
-	a.list = append(a.list, P(item))
-}

@@ -74,3 +74,7 @@ func (c *Config) validate() error {
 	}
 	return nil
 }
+
+func historyError(e *HistoryEntry) error {
+	return fmt.Errorf("%w: control record %v at offset %d does not follow the ones before it", ErrConfig, e.Record, e.Offset)
+}

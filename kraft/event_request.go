@@ -69,17 +69,29 @@ type ReceiveFetch struct {
 	MaxBytes         int32
 }
 
-// ReceiveFetchSnapshot is a FetchSnapshot request (api key 59; KIP-630).
+// ReceiveFetchSnapshot is a FetchSnapshot request (api key 59; KIP-630). WrongPartition: the metadata partition is not among
+// those that it names.
 type ReceiveFetchSnapshot struct {
-	Request               // WrongPartition: the metadata partition is not among the named ones
-	Topics          int32 // number of topics named
-	FirstPartitions int32 // number of partitions of the first topic
-	Replica         ReplicaKey
-	FetchEpoch      Epoch
-	SnapshotID      SnapshotID
-	Position        int64
-	MaxBytes        int32
+	Request
+	Shape      SnapshotShape
+	Replica    ReplicaKey
+	FetchEpoch Epoch
+	SnapshotID SnapshotID
+	Position   int64
+	MaxBytes   int32
 }
+
+// SnapshotShape counts the topics and partitions of a FetchSnapshot message. The releases differ in what they accept.
+type SnapshotShape uint8
+
+// The shapes that Kafka tells apart.
+const (
+	ShapeFine        SnapshotShape = iota // one topic with one partition
+	ShapeExtra                            // one topic with several partitions, or several topics of which the first has one partition
+	ShapeWrong                            // several topics of which the first has not one partition
+	ShapeNoTopic                          // no topic
+	ShapeNoPartition                      // one topic without a partition
+)
 
 // ReceiveDescribeQuorum is a DescribeQuorum request (api key 55).
 type ReceiveDescribeQuorum struct{ Request }

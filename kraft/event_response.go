@@ -112,6 +112,7 @@ type ReceiveFetchResponse struct {
 type ReceiveFetchSnapshotResponse struct {
 	Response
 	PartitionAnswer
+	Shape      SnapshotShape
 	SnapshotID SnapshotID
 	Size       int64 // of the whole snapshot
 	Position   int64

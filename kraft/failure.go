@@ -14,6 +14,8 @@ const (
 	UpgradeInconsistent                // IllegalStateException: voters are missing or have no directory id
 	UpgradeNotSupported                // the release cannot do it
 	AlreadyLeaving                     // the leader of that epoch has resigned; ignored by Kafka
+
+	acceptable Refusal = 255 // no refusal
 )
 
 func (r Refusal) String() string {
@@ -33,7 +35,7 @@ const (
 	FatalUnknownEndpoints                 // a leader is learnt whose endpoints cannot be determined
 	FatalInvalidTransition                // a role change that the current role does not allow
 	FatalVoteForSelf                      // a vote would be granted to the own id
-	FatalVoteWithoutID                    // a vote would be granted by, or was stored for, a node without an id
+	FatalNoNodeID                         // something that only a node with an id can do
 	FatalInvalidRequest                   // a response says that our request was invalid
 	FatalNotAuthorized                    // a response says CLUSTER_AUTHORIZATION_FAILED
 	FatalUnexpectedRole                   // a response that only another role can handle
@@ -47,7 +49,7 @@ const (
 	FatalFetchFromLeader                  // a request that names the leader's own id as its sender
 	FatalContradictoryVote                // a voter has changed its answer to a candidate
 	FatalNotAVoter                        // an answer, or the node itself, is not among the voters that it must be among
-	FatalNoVoterEndpoint                  // a voter must be asked but has no endpoint for the channel listener
+	FatalNoEndpoint                       // a node must be asked but has no endpoint for the channel listener
 	FatalNoVoterSet                       // kraft.version 1 without any voter set
 	FatalReplicaKey                       // a replica would change its directory id
 	FatalLocalEndOffset                   // the leader's own end offset fell
@@ -55,16 +57,17 @@ const (
 	FatalControlRecord                    // a control record at an offset that the history has passed
 	FatalResponseInRole                   // an Add/RemoveRaftVoter response outside of Follower
 	FatalVoterChange                      // a voter change that cannot be applied to the current voter set
+	FatalNegativeTimeout                  // a list of successors so long that the shift overflows
 	FatalOffsetsNotIncreasing             // offsets within fetched records do not increase
 	fatalReasons
 )
 
 var fatalNames = [fatalReasons]string{
-	"none", "inconsistent-leader", "unknown-endpoints", "invalid-transition", "vote-for-self", "vote-without-id",
+	"none", "inconsistent-leader", "unknown-endpoints", "invalid-transition", "vote-for-self", "no-node-id",
 	"invalid-request", "not-authorized", "unexpected-role", "truncation-below-high-watermark", "high-watermark-fell",
 	"unexpected-offset", "corrupt-records", "unexpected-snapshot", "snapshot-not-newer", "snapshot-request",
-	"fetch-from-leader", "contradictory-vote", "not-a-voter", "no-voter-endpoint", "no-voter-set", "replica-key",
-	"local-end-offset", "last-epoch", "control-record", "response-in-role", "voter-change", "offsets-not-increasing",
+	"fetch-from-leader", "contradictory-vote", "not-a-voter", "no-endpoint", "no-voter-set", "replica-key",
+	"local-end-offset", "last-epoch", "control-record", "response-in-role", "voter-change", "negative-timeout", "offsets-not-increasing",
 }
 
 func (r FatalReason) String() string { return fatalNames[r] }

@@ -5,12 +5,11 @@ package kraft
 type QuorumStateMachine struct {
 	cfg *Config // immutable; shared by clones
 
-	started  bool
 	stopped  bool // Fatal or ShutdownDone was emitted: no event is handled any more
 	shutdown bool // a graceful shutdown is in progress
+	kind     RoleKind
+	epoch    Epoch
 
-	epoch       Epoch
-	kind        RoleKind
 	unattached  Unattached
 	prospective Prospective
 	candidate   Candidate
@@ -19,9 +18,9 @@ type QuorumStateMachine struct {
 	resigned    Resigned
 
 	requests  requestManager
-	parked    []parkedFetch
+	parked    parking
 	history   history
-	listeners []string // names that requests arrived on; index = listenerID
+	listeners []string // names that requests arrived on; index = listenerID; immutable
 
 	wait wait
 	turn turnContext
@@ -37,25 +36,107 @@ type turnContext struct {
 	out    *Actions
 }
 
-// New makes a machine from its configuration and what is on disk. The first event is Start.
+// New makes a machine from its configuration and what is on disk. It emits nothing: the first event is Start.
 func New(cfg Config) (*QuorumStateMachine, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
 	m := &QuorumStateMachine{cfg: &cfg}
+	m.history.static = cfg.StaticVoters
+	for i := range cfg.History {
+		if !m.history.add(cfg.History[i].Offset, &cfg.History[i].Record) {
+			return nil, historyError(&cfg.History[i])
+		}
+	}
 	return m, nil
 }
 
-// OnEvent handles one input. The actions are to be executed in their order; they live in out until the next event.
+// OnEvent handles one input. The actions are to be executed in their order; they live in out until the next event that it is used
+// for. log is read only: the driver's log changes when the actions are executed.
 func (m *QuorumStateMachine) OnEvent(ev Event, log *LogView, now Clock, out *Actions) []Action {
 	out.reset()
+	if m.stopped {
+		return nil
+	}
+	t := &m.turn
+	appended := t.log.appended[:0]
+	t.log = *log
+	t.log.appended = appended
+	t.now, t.due, t.reset, t.out = now.Now, now.Due, t.reset[:0], out
+	m.dispatch(ev)
 	return out.list
 }
 
-// Wait tells how long the host may sleep after a role action: at most atMost milliseconds, and not beyond the deadline of any
-// of the named timers (Kafka: the timeout that poll asks of the message queue).
-func (m *QuorumStateMachine) Wait() (atMost int64, timers TimerSet) {
-	return m.wait.atMost, m.wait.timers
+// View is the log as it must be once the actions of the last event have been executed. Drivers that check themselves compare it
+// with theirs.
+func (m *QuorumStateMachine) View() *LogView { return &m.turn.log }
+
+func (m *QuorumStateMachine) dispatch(ev Event) {
+	switch e := ev.(type) {
+	case *RoleAction:
+		m.onRoleAction(e)
+	case *ReceiveFetch:
+		m.onFetch(e)
+	case *ReceiveFetchResponse:
+		m.onResponse(&e.Response, e)
+	case *Start:
+		m.onStart()
+	case *AppendRequested:
+		m.onAppendRequested(e)
+	case *ScheduleAppend:
+		m.onScheduleAppend()
+	case *SnapshotCreated:
+		m.history.truncateOld(e.ID.Offset)
+	case *ParkedExpired:
+		m.onParkedExpired(e)
+	case *Resign:
+		m.onResign(e)
+	case *Shutdown:
+		m.onShutdown(e)
+	case *UpgradeKRaftVersion:
+		m.onUpgradeKRaftVersion(e)
+	case *ReceiveVoteRequest:
+		m.onVoteRequest(e)
+	case *ReceiveBeginQuorumEpoch:
+		m.onBeginQuorumEpoch(e)
+	case *ReceiveEndQuorumEpoch:
+		m.onEndQuorumEpoch(e)
+	case *ReceiveFetchSnapshot:
+		m.onFetchSnapshot(e)
+	case *ReceiveDescribeQuorum:
+		m.onDescribeQuorum(e)
+	case *ReceiveAddRaftVoter:
+		m.onAddRaftVoter(e)
+	case *ReceiveRemoveRaftVoter:
+		m.onRemoveRaftVoter(e)
+	case *ReceiveUpdateRaftVoter:
+		m.onUpdateRaftVoter(e)
+	case responseEvent:
+		m.onResponse(e.response(), e)
+	}
+}
+
+// onRoleAction is the first half of a turn.
+func (m *QuorumStateMachine) onRoleAction(e *RoleAction) {
+	m.turn.choice = e.Choice
+	m.waitNothing()
+	if m.completeShutdown() {
+		return
+	}
+	switch m.kind {
+	case UnattachedRole:
+		m.actUnattached()
+	case ProspectiveRole:
+		m.actProspective()
+	case CandidateRole:
+		m.actCandidate()
+	case LeaderRole:
+		m.actLeader()
+	case FollowerRole:
+		m.actFollower()
+	case ResignedRole:
+		m.actResigned()
+	}
 }
 
 // Role is the role held, to be read until the next event.
@@ -72,24 +153,6 @@ func (m *QuorumStateMachine) Role() Role {
 	case FollowerRole:
 		return &m.follower
 	case ResignedRole:
-		return &m.resigned
 	}
-	panic("kraft: unknown role")
+	return &m.resigned
 }
-
-type requestManager struct{}
-type parkedFetch struct{}
-type history struct{}
-type wait struct {
-	atMost int64
-	timers TimerSet
-}
-
-// QuorumState is the election state of the role held, as it would be persisted.
-func (m *QuorumStateMachine) QuorumState() QuorumState { return QuorumState{} }
-
-// Clone is an independent copy.
-func (m *QuorumStateMachine) Clone() *QuorumStateMachine { c := *m; return &c }
-
-// Fingerprint is a hash of the state that is stable across runs.
-func (m *QuorumStateMachine) Fingerprint() [16]byte { return [16]byte{} }

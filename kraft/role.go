@@ -75,6 +75,8 @@ type Leader struct {
 	HasVolatileVoters bool
 	VolatileVoters    VoterSet
 	RequestedVersion  int16
+
+	votersAt Offset // where the voter set of Voters was recorded
 }
 
 // Follower fetches from a leader (Kafka: FollowerState).

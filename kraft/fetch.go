@@ -1,0 +1,110 @@
+package kraft
+
+// fetchInfo is what a Fetch asks for, as far as its evaluation needs it; it is what a parked one is remembered by.
+type fetchInfo struct {
+	request          RequestID
+	replica          ReplicaKey
+	epoch            Epoch
+	offset           Offset
+	lastFetchedEpoch Epoch
+	maxBytes         int32
+	version          int16
+	listener         listenerID
+}
+
+// onFetch answers a Fetch, or parks it (KIP-595; Kafka: handleFetchRequest). It is answered at once if it failed, found records, is
+// not willing to wait, has diverged or needs a snapshot, or if its sender does not know the high watermark yet (KIP-1166).
+func (m *QuorumStateMachine) onFetch(e *ReceiveFetch) {
+	if err := m.checkMessage(&e.Request); err != None {
+		a := slot(m, &m.turn.out.replyFetch)
+		a.Request, a.Error = e.ID, err
+		return
+	}
+	f := fetchInfo{
+		request: e.ID, replica: e.Replica, epoch: e.FetchEpoch, offset: e.FetchOffset, lastFetchedEpoch: e.LastFetchedEpoch,
+		maxBytes: e.MaxBytes, version: e.Version, listener: m.internListener(e.Listener),
+	}
+	if e.MaxWaitMs < 0 || e.FetchOffset < 0 || e.LastFetchedEpoch < 0 || e.LastFetchedEpoch > e.FetchEpoch {
+		m.replyFetchError(&f, InvalidRequest)
+		return
+	}
+	answer := m.evaluateFetch(&f)
+	if answer.PartitionError != None || answer.From < answer.UpTo || e.MaxWaitMs == 0 || answer.isElsewhere() ||
+		m.cfg.Rules.FetchHighWatermark && e.HighWatermark < answer.HighWatermark {
+		m.replyFetch(&answer)
+		return
+	}
+	m.park(&f, &answer, e.MaxWaitMs)
+}
+
+// evaluateFetch works out the answer as of now (Kafka: tryCompleteFetchRequest). Only a valid position counts as progress, and it does
+// so before the answer is made: the progress may raise the high watermark, with all that follows from that, and the answer tells it.
+func (m *QuorumStateMachine) evaluateFetch(f *fetchInfo) FetchAnswer {
+	if err := m.checkLeaderOnly(f.epoch); err != None {
+		return m.fetchError(f, err)
+	}
+	log := &m.turn.log
+	position, at := log.Validate(f.offset, f.lastFetchedEpoch)
+	if latest, ok := log.LatestSnapshot(); ok && f.offset == 0 && latest != BootstrapSnapshot {
+		position, at = SnapshotPosition, latest // whatever the log still holds (KIP-630)
+	}
+	if position == ValidPosition && f.offset < log.End && f.maxBytes < 0 && m.cfg.Rules.ConfiguredFetchBytes {
+		return m.fetchError(f, UnknownServerError)
+	}
+	end := log.End
+	if position == ValidPosition {
+		advanced, ok := m.noteFetch(f.replica, log.Base(f.offset))
+		if !ok {
+			return m.fetchError(f, UnknownServerError)
+		}
+		if advanced {
+			m.publishHighWatermark()
+		}
+	}
+	answer := m.fetchError(f, None)
+	answer.HighWatermark = m.leader.HighWatermark
+	switch position {
+	case ValidPosition:
+		answer.From, answer.UpTo, answer.MaxBytes = f.offset, end, m.fetchLimit(f.maxBytes)
+	case DivergingPosition:
+		answer.Diverging = at
+	case SnapshotPosition:
+		answer.Snapshot = at
+	}
+	return answer
+}
+
+func (m *QuorumStateMachine) fetchLimit(requested int32) int32 {
+	if m.cfg.Rules.ConfiguredFetchBytes {
+		return requested
+	}
+	return maxBatchBytes
+}
+
+// fetchError is an answer without records: the shape that every answer has.
+func (m *QuorumStateMachine) fetchError(f *fetchInfo, err ErrorCode) FetchAnswer {
+	a := FetchAnswer{
+		Reply: Reply{Request: f.request}, HighWatermark: -1, LogStart: m.turn.log.Start,
+		Diverging: OffsetAndEpoch{-1, -1}, Snapshot: SnapshotID{-1, -1}, From: f.offset, UpTo: f.offset,
+	}
+	m.describe(&a.PartitionReply, f.version, 17, m.listeners[f.listener], err)
+	return a
+}
+
+// isElsewhere: the records asked for are not the ones to continue with.
+func (a *FetchAnswer) isElsewhere() bool {
+	return a.Diverging != OffsetAndEpoch{-1, -1} || a.Snapshot != SnapshotID{-1, -1}
+}
+
+func (m *QuorumStateMachine) replyFetch(answer *FetchAnswer) {
+	if answer.Diverging.Epoch >= 0 {
+		slot(m, &m.turn.out.replyDiverging).FetchAnswer = *answer
+		return
+	}
+	slot(m, &m.turn.out.replyFetch).FetchAnswer = *answer
+}
+
+func (m *QuorumStateMachine) replyFetchError(f *fetchInfo, err ErrorCode) {
+	answer := m.fetchError(f, err)
+	m.replyFetch(&answer)
+}

@@ -1,0 +1,110 @@
+package kraft
+
+import (
+	"cmp"
+	"slices"
+)
+
+// A Fetch that finds nothing new is parked until there is something, or until its time is over. It is plain data: what it asks for,
+// and the answer that was right when it came.
+type parkedFetch struct {
+	fetchInfo
+	arrival uint64
+
+	// the answer at arrival: no error, no records
+	epochThen  Epoch
+	leader     NodeID
+	hw         Offset
+	start      Offset
+	hasAddress bool
+	address    Address
+}
+
+// parking holds the parked Fetches in order of (offset, arrival), which is the order they are answered in (Kafka:
+// ThresholdPurgatory). Those before head are gone.
+type parking struct {
+	fetches  []parkedFetch
+	head     int
+	arrivals uint64
+}
+
+func (p *parking) waiting() []parkedFetch { return p.fetches[p.head:] }
+
+func (m *QuorumStateMachine) park(f *fetchInfo, answer *FetchAnswer, waitMs int32) {
+	p := &m.parked
+	p.fetches, p.head = append(p.fetches[:0], p.waiting()...), 0
+	p.arrivals++
+	entry := parkedFetch{
+		fetchInfo: *f, arrival: p.arrivals,
+		epochThen: answer.LeaderEpoch, leader: answer.LeaderID, hw: answer.HighWatermark, start: answer.LogStart,
+		hasAddress: answer.HasEndpoint, address: answer.LeaderEndpoint,
+	}
+	at, _ := slices.BinarySearchFunc(p.fetches, &entry, func(a parkedFetch, b *parkedFetch) int {
+		return cmp.Or(cmp.Compare(a.offset, b.offset), cmp.Compare(a.arrival, b.arrival))
+	})
+	p.fetches = slices.Insert(p.fetches, at, entry)
+	a := slot(m, &m.turn.out.park)
+	a.Request, a.FetchOffset, a.Until = f.request, f.offset, m.turn.now+Instant(waitMs)
+}
+
+// next takes out the first parked Fetch up to the offset.
+func (p *parking) next(upTo Offset) (parkedFetch, bool) {
+	if p.head == len(p.fetches) || p.fetches[p.head].offset > upTo {
+		return parkedFetch{}, false
+	}
+	entry := p.fetches[p.head]
+	if p.head++; p.head == len(p.fetches) {
+		p.fetches, p.head = p.fetches[:0], 0
+	}
+	return entry, true
+}
+
+// completeParked evaluates and answers the Fetches parked up to an offset, whatever they find now: a parked Fetch is never parked
+// again. Each counts as a fresh Fetch and may raise the high watermark, which since KIP-1166 answers all the others before it.
+func (m *QuorumStateMachine) completeParked(upTo Offset) {
+	for {
+		entry, ok := m.parked.next(upTo)
+		if !ok {
+			return
+		}
+		answer := m.evaluateFetch(&entry.fetchInfo)
+		m.replyFetch(&answer)
+	}
+}
+
+// failParked answers all parked Fetches: this node does not lead any more.
+func (m *QuorumStateMachine) failParked() {
+	for {
+		entry, ok := m.parked.next(noOffset)
+		if !ok {
+			return
+		}
+		m.replyFetchError(&entry.fetchInfo, NotLeaderOrFollower)
+	}
+}
+
+// onParkedExpired sends the answer that was right when the Fetch arrived: it may name an old epoch and leader (Kafka: the response
+// that handleFetchRequest has built before it waits).
+func (m *QuorumStateMachine) onParkedExpired(e *ParkedExpired) {
+	p := &m.parked
+	for i := p.head; i < len(p.fetches); i++ {
+		if p.fetches[i].request != e.Request {
+			continue
+		}
+		entry := &p.fetches[i]
+		slot(m, &m.turn.out.replyFetch).FetchAnswer = entry.answer()
+		p.fetches = slices.Delete(p.fetches, i, i+1)
+		return
+	}
+}
+
+func (p *parkedFetch) answer() FetchAnswer {
+	return FetchAnswer{
+		Reply: Reply{Request: p.request},
+		PartitionReply: PartitionReply{
+			LeaderID: p.leader, LeaderEpoch: p.epochThen, HasEndpoint: p.hasAddress, LeaderEndpoint: p.address,
+		},
+		HighWatermark: p.hw, LogStart: p.start, Diverging: OffsetAndEpoch{-1, -1}, Snapshot: SnapshotID{-1, -1},
+		From: p.offset, UpTo: p.offset,
+	}
+}
