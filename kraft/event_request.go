@@ -93,6 +93,21 @@ const (
 	ShapeNoPartition                      // one topic without a partition
 )
 
+// ShapeOf is the shape of a message with that many topics, and that many partitions of the first one.
+func ShapeOf(topics, firstPartitions int) SnapshotShape {
+	switch {
+	case topics == 0:
+		return ShapeNoTopic
+	case topics == 1 && firstPartitions == 0:
+		return ShapeNoPartition
+	case topics == 1 && firstPartitions == 1:
+		return ShapeFine
+	case topics == 1 || firstPartitions == 1:
+		return ShapeExtra
+	}
+	return ShapeWrong
+}
+
 // ReceiveDescribeQuorum is a DescribeQuorum request (api key 55).
 type ReceiveDescribeQuorum struct{ Request }
 

@@ -155,11 +155,12 @@ func fetchEvent(r *kmsg.FetchRequest, about kraft.Request) kraft.Event {
 
 func fetchSnapshotEvent(r *kmsg.FetchSnapshotRequest, about kraft.Request) kraft.Event {
 	about.ClusterID = clusterID(r.ClusterID)
-	e := &kraft.ReceiveFetchSnapshot{Request: about, Topics: int32(len(r.Topics)), MaxBytes: r.MaxBytes}
-	e.Replica.ID, e.WrongPartition = kraft.NodeID(r.ReplicaID), true
+	first := 0
 	if len(r.Topics) > 0 {
-		e.FirstPartitions = int32(len(r.Topics[0].Partitions))
+		first = len(r.Topics[0].Partitions)
 	}
+	e := &kraft.ReceiveFetchSnapshot{Request: about, Shape: kraft.ShapeOf(len(r.Topics), first), MaxBytes: r.MaxBytes}
+	e.Replica.ID, e.WrongPartition = kraft.NodeID(r.ReplicaID), true
 	for i := range r.Topics {
 		for j := range r.Topics[i].Partitions {
 			p := &r.Topics[i].Partitions[j]

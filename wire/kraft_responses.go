@@ -136,19 +136,29 @@ func fetchAnswered(r *kmsg.FetchResponse, about kraft.Response) kraft.Event {
 
 func fetchSnapshotAnswered(r *kmsg.FetchSnapshotResponse, about kraft.Response) kraft.Event {
 	about.Error = kraft.ErrorCode(r.ErrorCode)
-	e := &kraft.ReceiveFetchSnapshotResponse{Response: about}
-	e.LeaderID = kraft.NoNode
-	if len(r.Topics) != 1 || r.Topics[0].Topic != MetadataTopic || len(r.Topics[0].Partitions) != 1 || r.Topics[0].Partitions[0].Partition != metadataPartition {
-		e.WrongPartition = true
-		return e
+	first := 0
+	if len(r.Topics) > 0 {
+		first = len(r.Topics[0].Partitions)
 	}
-	p := &r.Topics[0].Partitions[0]
-	e.PartitionAnswer.Error = kraft.ErrorCode(p.ErrorCode)
-	e.LeaderID, e.LeaderEpoch = kraft.NodeID(p.CurrentLeader.LeaderID), kraft.Epoch(p.CurrentLeader.LeaderEpoch)
-	for _, n := range r.NodeEndpoints {
-		leaderEndpoint(&e.PartitionAnswer, n.NodeID, n.Host, n.Port)
+	e := &kraft.ReceiveFetchSnapshotResponse{Response: about, Shape: kraft.ShapeOf(len(r.Topics), first)}
+	e.LeaderID, e.WrongPartition = kraft.NoNode, true
+	for i := range r.Topics {
+		for j := range r.Topics[i].Partitions {
+			p := &r.Topics[i].Partitions[j]
+			if !e.WrongPartition || r.Topics[i].Topic != MetadataTopic || p.Partition != metadataPartition {
+				continue
+			}
+			e.WrongPartition = false
+			e.PartitionAnswer.Error = kraft.ErrorCode(p.ErrorCode)
+			e.LeaderID, e.LeaderEpoch = kraft.NodeID(p.CurrentLeader.LeaderID), kraft.Epoch(p.CurrentLeader.LeaderEpoch)
+			e.SnapshotID = kraft.SnapshotID{Offset: kraft.Offset(p.SnapshotID.EndOffset), Epoch: kraft.Epoch(p.SnapshotID.Epoch)}
+			e.Size, e.Position, e.Bytes = p.Size, p.Position, int32(len(p.Bytes))
+		}
 	}
-	e.SnapshotID = kraft.SnapshotID{Offset: kraft.Offset(p.SnapshotID.EndOffset), Epoch: kraft.Epoch(p.SnapshotID.Epoch)}
-	e.Size, e.Position, e.Bytes = p.Size, p.Position, int32(len(p.Bytes))
+	if !e.WrongPartition {
+		for _, n := range r.NodeEndpoints {
+			leaderEndpoint(&e.PartitionAnswer, n.NodeID, n.Host, n.Port)
+		}
+	}
 	return e
 }
