@@ -1,0 +1,238 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/understudy-kafka/understudy/kraft"
+	"github.com/understudy-kafka/understudy/proxy/shadow"
+	"github.com/understudy-kafka/understudy/recordings"
+)
+
+// checkFlags are the flags of check.
+type checkFlags struct {
+	output      string
+	nodes       []string
+	faultAsPeer bool
+	follow      bool
+}
+
+func newCheckCommand() *cobra.Command {
+	var flags checkFlags
+	cmd := &cobra.Command{
+		Use:   "check FILE...",
+		Short: "Judge what the controllers did, from recordings and captures",
+		Long: `check reads recordings and captures (pcap or pcapng, plain, gzip or zstd; - is stdin) and judges each
+controller: CONFORMS, DIVERGES or INCONCLUSIVE, with the frames that prove it. Several files are merged; segments of one
+recording are one stream.
+
+A verdict rests on at least 95 % of the decisions that were seen. What could not be judged is counted, with the reason.
+
+Exit codes: 0 conforms, 1 diverges, 3 inconclusive, 2 wrong usage, 4 an I/O error.`,
+		Example: `  understudy check run.pcapng.zst
+  tcpdump -i any -w - 'tcp port 9093' | understudy check -
+  understudy check --node 1=10.0.0.1:9093 --node 2=10.0.0.2:9093 capture.pcap.gz
+  understudy check -o json run.pcapng.zst | jq .findings
+  understudy check --follow -o jsonl run.pcapng.zst`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return check(cmd.Context(), &flags, args, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&flags.output, "output", "o", "text", "text, json (the whole report) or jsonl (events as they happen, the verdict last)")
+	f.StringArrayVar(&flags.nodes, "node", nil, "which node listens where, `ID=HOST:PORT`; otherwise learnt from the traffic")
+	f.BoolVar(&flags.faultAsPeer, "fault-as-peer", false, "judge frames that a fault rule altered as if the peer had sent them so")
+	f.BoolVar(&flags.follow, "follow", false, "wait for more at the end of a recording that is being written")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json", "jsonl"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// check judges the files and prints the report.
+func check(ctx context.Context, flags *checkFlags, files []string, stdin io.Reader, stdout, stderr io.Writer) error {
+	names, err := listeners(flags.nodes)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(stdout)
+	options := shadow.Options{Names: names, FaultAsPeer: flags.faultAsPeer}
+	var printed error // of the first event that could not be written
+	switch flags.output {
+	case "text", "json":
+	case "jsonl":
+		lines := json.NewEncoder(out)
+		options.Events = func(e shadow.Event) {
+			if err := lines.Encode(&e); err != nil && printed == nil {
+				printed = err
+			}
+			if err := out.Flush(); err != nil && printed == nil {
+				printed = err
+			}
+		}
+	default:
+		return usageError("--output %q: want text, json or jsonl", flags.output)
+	}
+	source, err := openChecked(ctx, flags.follow, files, stdin)
+	if err != nil {
+		return &exitError{exitRuntime, err}
+	}
+	defer source.Close()
+	checker := shadow.New(options)
+	if err := feed(ctx, checker, source, &printed, newProgress(stderr, source)); err != nil {
+		return &exitError{exitRuntime, err}
+	}
+	report := checker.Finish()
+	switch flags.output {
+	case "text":
+		err = report.WriteText(out)
+	case "json":
+		pretty := json.NewEncoder(out)
+		pretty.SetIndent("", "  ")
+		err = pretty.Encode(report)
+	}
+	if err = errors.Join(err, printed, out.Flush()); err != nil {
+		return &exitError{exitRuntime, fmt.Errorf("write the report: %w", err)}
+	}
+	switch report.Verdict {
+	case shadow.Diverges:
+		return &exitError{code: exitFinding}
+	case shadow.Inconclusive:
+		return &exitError{code: exitInconclusive}
+	default:
+		return nil
+	}
+}
+
+// listeners reads the --node flags.
+func listeners(flags []string) (map[string]kraft.NodeID, error) {
+	names := map[string]kraft.NodeID{}
+	for _, flag := range flags {
+		id, address, ok := strings.Cut(flag, "=")
+		n, err := strconv.ParseInt(id, 10, 32)
+		if !ok || err != nil || n < 0 || !strings.Contains(address, ":") {
+			return nil, usageError("--node %q: want ID=HOST:PORT", flag)
+		}
+		if other, taken := names[address]; taken && other != kraft.NodeID(n) {
+			return nil, usageError("--node: %s is said to be node %s and node %d", address, other, n)
+		}
+		names[address] = kraft.NodeID(n)
+	}
+	return names, nil
+}
+
+// checkedSource is what check reads.
+type checkedSource interface {
+	recordings.Source
+	Damage() []*recordings.Damage
+	Close() error
+}
+
+func openChecked(ctx context.Context, follow bool, files []string, stdin io.Reader) (checkedSource, error) {
+	if !follow {
+		return recordings.OpenAny(stdin, files...)
+	}
+	if len(files) != 1 {
+		return nil, usageError("--follow takes one recording")
+	}
+	if files[0] == "-" { // a pipe is followed anyway, until it is closed
+		return recordings.OpenAny(stdin, files...)
+	}
+	return recordings.Follow(ctx, files[0])
+}
+
+// feed hands all observations of a source to the checker. A file that is cut is judged up to there.
+func feed(ctx context.Context, checker *shadow.Checker, source checkedSource, printed *error, show *progress) error {
+	defer show.end()
+	var o recordings.Observation
+	for n := 0; ; n++ {
+		err := source.Next(&o)
+		switch {
+		case err == nil:
+		case errors.Is(err, io.EOF):
+			for _, d := range source.Damage() {
+				if errors.Is(d, recordings.ErrCut) || errors.Is(d, recordings.ErrNoTrailer) {
+					checker.Cut(d.Error())
+				} else {
+					checker.Damaged(d.Error())
+				}
+			}
+			return nil
+		case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+			checker.Cut("interrupted")
+			return nil
+		default:
+			return err
+		}
+		checker.Observe(&o)
+		if n%4096 == 0 {
+			show.at(checker.Counts().Frames)
+			if *printed != nil {
+				return fmt.Errorf("write events: %w", *printed)
+			}
+			if ctx.Err() != nil {
+				checker.Cut("interrupted")
+				return nil
+			}
+		}
+	}
+}
+
+// progress says on a terminal how far a long file is read.
+type progress struct {
+	out   io.Writer // nil: not a terminal, or the size is not known
+	size  func() (read, total int64)
+	begun time.Time
+	last  time.Time
+	shown bool
+}
+
+// progressAfter and progressEvery say when progress begins to be shown, and how often.
+const (
+	progressAfter = 2 * time.Second
+	progressEvery = 500 * time.Millisecond
+)
+
+func newProgress(out io.Writer, source checkedSource) *progress {
+	p := &progress{begun: time.Now()}
+	f, ok := out.(*os.File)
+	sized, hasSize := source.(interface{ Progress() (read, total int64) })
+	if ok && hasSize && term.IsTerminal(int(f.Fd())) {
+		p.out, p.size = out, sized.Progress
+	}
+	return p
+}
+
+func (p *progress) at(frames uint64) {
+	if p.out == nil {
+		return
+	}
+	now := time.Now()
+	if now.Sub(p.begun) < progressAfter || now.Sub(p.last) < progressEvery {
+		return
+	}
+	p.last, p.shown = now, true
+	read, total := p.size()
+	rate := float64(frames) / now.Sub(p.begun).Seconds()
+	if total > 0 {
+		fmt.Fprintf(p.out, "\r%3d %%  %d frames  %.0f frames/s ", read*100/total, frames, rate)
+	} else {
+		fmt.Fprintf(p.out, "\r%d frames  %.0f frames/s ", frames, rate)
+	}
+}
+
+func (p *progress) end() {
+	if p.shown {
+		fmt.Fprint(p.out, "\r\033[K")
+	}
+}

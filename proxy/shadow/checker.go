@@ -1,0 +1,251 @@
+package shadow
+
+import (
+	"sort"
+
+	"github.com/understudy-kafka/understudy/kraft"
+	"github.com/understudy-kafka/understudy/recordings"
+	"github.com/understudy-kafka/understudy/wire"
+)
+
+// Options of a [Checker]. The zero value is ready.
+type Options struct {
+	// Names says which node is behind a listener, HOST:PORT. It wins over what the observer and the traffic say.
+	Names map[string]kraft.NodeID
+
+	// FaultAsPeer judges a frame that a fault rule altered as if the peer had sent the altered bytes. It is for tests of
+	// the checker; normally a sender is judged by what it sent and a receiver by what it got.
+	FaultAsPeer bool
+
+	// Events is called with what happens, in the order of the stream, if it is set. The event is the callee's.
+	Events func(Event)
+}
+
+// Checker judges a stream of observations. It has one owner.
+type Checker struct {
+	options  Options
+	scouting bool // only learns names
+	window   *window
+
+	order   uint64
+	first   int64 // instants of the stream
+	last    int64
+	cluster string
+
+	conns     map[connKey]*conn
+	recent    *conn
+	endpoints map[string]*endpoint
+
+	endpointList []*endpoint // in the order of their first appearance
+	nodes        map[kraft.NodeID]*node
+	nodeList     []*node
+	heard        struct {
+		node kraft.NodeID
+		host string
+		port int32
+	}
+
+	decoder  wire.Decoder
+	printer  wire.Decoder
+	text     []byte
+	request  message
+	response message
+	monitors [kinds][]monitor
+	memory   clusterMemory
+
+	quorum   quorumView
+	findings findingList
+	notes    []string
+	counts   Counts
+	cut      string
+}
+
+// Counts says what a stream held.
+type Counts struct {
+	Observations uint64 `json:"observations"`
+	Frames       uint64 `json:"frames"`
+	Connections  uint64 `json:"connections"`
+	RaftFrames   uint64 `json:"raftFrames"`
+	Gaps         uint64 `json:"gaps"`
+	Undecodable  uint64 `json:"undecodable"`
+	Faults       uint64 `json:"faults"`
+}
+
+// New makes a checker.
+func New(o Options) *Checker { return newChecker(o) }
+
+func newChecker(o Options) *Checker {
+	c := &Checker{
+		options: o, conns: map[connKey]*conn{}, endpoints: map[string]*endpoint{}, nodes: map[kraft.NodeID]*node{},
+	}
+	c.heard.node = kraft.NoNode
+	c.quorum.init()
+	c.enlist()
+	return c
+}
+
+// Observe takes in the next observation of the stream. What it points to is not kept.
+func (c *Checker) Observe(o *recordings.Observation) {
+	if c.window == nil && c.mustWait(o) {
+		c.openWindow()
+	}
+	if c.window != nil {
+		if !c.window.hold(o) {
+			c.closeWindow()
+		}
+		return
+	}
+	c.judge(o)
+}
+
+// judge takes in an observation at its turn.
+func (c *Checker) judge(o *recordings.Observation) {
+	c.order++
+	c.counts.Observations++
+	if c.first == 0 {
+		c.first = o.At.Seen
+	}
+	c.last = max(c.last, o.At.Seen)
+	switch o.Kind {
+	case recordings.KindOpen:
+		c.opened(o)
+	case recordings.KindFrame:
+		c.frame(o)
+	case recordings.KindGap:
+		c.gap(o)
+	case recordings.KindClose:
+		c.closed(o)
+	}
+	if c.order%pruneEvery == 0 {
+		c.prune()
+	}
+	if !c.scouting && c.options.Events != nil {
+		c.tick(o.At.Seen)
+	}
+}
+
+// Cut says that the input ended early, with the reason. What came before is judged.
+func (c *Checker) Cut(reason string) { c.cut = reason }
+
+// Damaged says that a part of the input could not be read.
+func (c *Checker) Damaged(what string) { c.note("the input is damaged: " + what) }
+
+// Findings are the divergences found so far.
+func (c *Checker) Findings() []Finding { return c.findings.list() }
+
+// Counts says what came in so far.
+func (c *Checker) Counts() Counts { return c.counts }
+
+// connOf returns what is known of the observation's connection; a new one is made where it is seen first.
+func (c *Checker) connOf(o *recordings.Observation) *conn {
+	key := connKey{o.Conn.Stream, o.Conn.ID}
+	if c.recent != nil && c.recent.key == key {
+		return c.recent
+	}
+	k := c.conns[key]
+	if k == nil {
+		k = &conn{key: key, ep: c.endpointOf(o.Conn), midway: o.Conn.Midway || o.Kind != recordings.KindOpen}
+		c.conns[key] = k
+		k.ep.conns++
+		c.counts.Connections++
+	}
+	c.recent = k
+	return k
+}
+
+func (c *Checker) opened(o *recordings.Observation) {
+	k := c.connOf(o)
+	if k.firstRequest != 0 || k.firstResponse != 0 { // its number was used before: not the same connection
+		c.drop(k)
+		c.connOf(o)
+	}
+}
+
+func (c *Checker) closed(o *recordings.Observation) { c.drop(c.connOf(o)) }
+
+// drop forgets a connection.
+func (c *Checker) drop(k *conn) {
+	delete(c.conns, k.key)
+	if c.recent == k {
+		c.recent = nil
+	}
+	for _, n := range [...]*node{k.client, k.ep.node} {
+		if n != nil {
+			n.leave(c, k)
+		}
+	}
+}
+
+// gap takes in that frames are missing.
+func (c *Checker) gap(o *recordings.Observation) {
+	k := c.connOf(o)
+	k.holes = true
+	c.counts.Gaps++
+	reason := "a gap"
+	if o.Gap != nil {
+		reason = "a gap: " + o.Gap.Reason
+		k.raw = k.raw || o.Gap.Fatal
+	}
+	if !k.ep.raft && k.ep.grade < given {
+		return
+	}
+	n := c.server(k)
+	if n == nil {
+		return
+	}
+	n.blind(reason, o.At.Seen)
+	if o.Gap != nil && o.Dir == wire.Response && k.ep.raft {
+		n.unjudged("lost in a gap", uint64(max(o.Gap.Frames, 1)))
+	}
+}
+
+// node returns the node with this id; nil if there are too many to be true.
+func (c *Checker) node(id kraft.NodeID) *node {
+	if n := c.nodes[id]; n != nil {
+		return n
+	}
+	if id < 0 || len(c.nodes) >= maxNodes {
+		return nil
+	}
+	n := &node{id: id}
+	c.nodes[id] = n
+	c.nodeList = append(c.nodeList, n)
+	sort.Slice(c.nodeList, func(i, j int) bool { return c.nodeList[i].id < c.nodeList[j].id })
+	return n
+}
+
+// maxNodes bounds how many nodes are followed.
+const maxNodes = 1024
+
+// maxNotes bounds the remarks of a report.
+const maxNotes = 100
+
+// note adds a remark to the report, once.
+func (c *Checker) note(text string) {
+	if len(c.notes) >= maxNotes {
+		return
+	}
+	for _, n := range c.notes {
+		if n == text {
+			return
+		}
+	}
+	c.notes = append(c.notes, text)
+}
+
+// pruneEvery is how many observations pass between two rounds of forgetting.
+const pruneEvery = 4096
+
+// prune forgets what can no longer decide anything: every span to come begins at or after the oldest open request.
+func (c *Checker) prune() {
+	oldest := c.order + 1
+	for _, k := range c.conns {
+		for i := range k.open {
+			oldest = min(oldest, k.open[i].order)
+		}
+	}
+	for _, n := range c.nodeList {
+		n.prune(oldest)
+	}
+	c.memory.prune(oldest)
+}

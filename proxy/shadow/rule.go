@@ -1,0 +1,73 @@
+package shadow
+
+// Rule is a rule that every correct quorum keeps.
+type Rule struct {
+	ID     string `json:"id"`   // as in the design, "M1"
+	Name   string `json:"name"` // the file that checks it is named for it
+	Says   string `json:"says"` // the rule
+	Source string `json:"source"`
+	Why    string `json:"why"` // what is at stake
+}
+
+// monitor checks a rule over attested facts.
+type monitor interface {
+	rule() *Rule
+	hears() []Kind
+	observe(c *Checker, m *message)
+}
+
+// Rules lists all rules that are checked.
+func Rules() []Rule {
+	var list []Rule
+	for _, m := range allMonitors(&clusterMemory{}) {
+		list = append(list, *m.rule())
+	}
+	return list
+}
+
+// clusterMemory is the memory of the monitors that look at the quorum as a whole.
+type clusterMemory struct {
+	leaders    oneLeader
+	elected    majorityElected
+	log        committedStays
+	watermarks watermarkNeverFalls
+	moments    oneMoment
+	wire       wireDiscipline
+}
+
+// allMonitors lists the monitors in the order in which they look at a message.
+func allMonitors(m *clusterMemory) []monitor {
+	return []monitor{
+		voteOnce{}, &m.leaders, epochNeverFalls{}, &m.elected, epochBegins{}, sameRecord{&m.log}, logInOrder{}, &m.log,
+		&m.watermarks, &m.moments, fetchOffsetNeverFalls{}, candidateAhead{}, snapshotIsOne{}, oneIdentity{}, &m.wire,
+	}
+}
+
+// enlist gives each kind of message its listeners.
+func (c *Checker) enlist() {
+	for _, m := range allMonitors(&c.memory) {
+		for _, kind := range m.hears() {
+			c.monitors[kind] = append(c.monitors[kind], m)
+		}
+	}
+}
+
+// everyKind is all kinds of message.
+func everyKind() []Kind {
+	list := make([]Kind, kinds)
+	for i := range list {
+		list[i] = Kind(i)
+	}
+	return list
+}
+
+// prune forgets what no later span can be compared with.
+func (m *clusterMemory) prune(oldest uint64) { m.watermarks.prune(oldest) }
+
+// wiped takes in that a replica lost its disk. If it was a voter, what the quorum promised may be lost with it, by
+// nobody's fault but the operator's: what was seen before proves nothing any more.
+func (m *clusterMemory) wiped(c *Checker, n *node) {
+	if c.quorum.assumed || c.quorum.isVoter(n.id) {
+		*m = clusterMemory{}
+	}
+}
