@@ -47,7 +47,7 @@ func (candidateAhead) observe(c *Checker, m *message) {
 	if m.epoch < 0 {
 		return
 	}
-	h := &m.conn.held
+	h := &m.conn.raft.held
 	if m.kind == KindVoteRequest {
 		standsWell(c, m, h)
 	}

@@ -58,6 +58,7 @@ type Checker struct {
 	notes    []string
 	counts   Counts
 	cut      string
+	tampered bool // frames were delivered with other content than their senders wrote
 }
 
 // Counts says what a stream held.

@@ -31,6 +31,7 @@ var committedStaysRule = Rule{
 	Says:   "a record below a known high watermark is served unchanged by every later leader, and no replica is told to truncate below the watermark it has",
 	Source: "Raft, leader completeness; KIP-595; Kafka KafkaRaftClient.handleFetchResponse, RaftLog.truncateToEndOffset",
 	Why:    "committed metadata is lost or differs between controllers",
+	across: true,
 }
 
 func (*committedStays) rule() *Rule { return &committedStaysRule }

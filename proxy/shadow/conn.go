@@ -27,14 +27,17 @@ type conn struct {
 	holes    bool // frames are missing: an answer may belong to a request that was not seen
 	raw      bool // it carries something else than Kafka frames, or what cannot be read
 	decoded  bool // at least one exchange of it made sense
-	asked    bool // at least one request of a raft client came
-	answered bool // at least one response came
 
 	firstRequest, lastRequest   uint64 // orders of frames; 0: none
 	firstResponse, lastResponse uint64
 
 	versions *[wireKeys]versionRange // what the server offers, once it has said so
 
+	raft *raftMemory // nil unless a raft client's request came
+}
+
+// raftMemory is what monitors remember of the requests of one connection.
+type raftMemory struct {
 	fifo     fifoMemory
 	held     heldMemory
 	fetches  fetchMemory

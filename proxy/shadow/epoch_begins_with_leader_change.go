@@ -12,6 +12,7 @@ var epochBeginsRule = Rule{
 	Says:   "the first record of an epoch is its leader's LeaderChange record",
 	Source: "KIP-595; Kafka LeaderState.appendStartOfEpochControlRecords",
 	Why:    "the record commits what older epochs left behind; without it a watermark may pass records that can still be lost (KAFKA-12619)",
+	across: true,
 }
 
 func (epochBegins) rule() *Rule   { return &epochBeginsRule }

@@ -46,7 +46,7 @@ func (epochNeverFalls) observe(c *Checker, m *message) {
 	n := m.sender
 	r := n.epochs.seen.of(m.when.To.Stream)
 	if m.when.Open {
-		fifo := &m.conn.fifo
+		fifo := &m.conn.raft.fifo
 		if fifo.any && m.epoch < fifo.epoch {
 			fell(c, m, fifo.epoch, &fifo.ref)
 			return

@@ -9,7 +9,8 @@ import (
 // fetchOffsetNeverFalls is M12. A leader that answers a Fetch of its epoch without error, divergence or snapshot has
 // found the replica's log to be a prefix of its own, and in that epoch its own log only grows: nothing can make the
 // replica truncate below that offset before the epoch ends. So no other wire need be watched; it is enough that the
-// later Fetch came on the same connection, from the same process.
+// later Fetch came on the same connection, from the same process. A replica that got an altered answer may truncate
+// by what that says.
 type fetchOffsetNeverFalls struct{}
 
 var fetchOffsetNeverFallsRule = Rule{
@@ -33,9 +34,12 @@ type fetchMemory struct {
 }
 
 func (fetchOffsetNeverFalls) observe(c *Checker, m *message) {
-	f := &m.conn.fetches
+	if m.conn.raft == nil {
+		return // not a replica's
+	}
+	f := &m.conn.raft.fetches
 	if m.kind == KindFetchRequest {
-		if f.any && m.fetch.Epoch == f.epoch && m.fetch.Offset < f.offset {
+		if f.any && f.ref.order > m.sender.misled && m.fetch.Epoch == f.epoch && m.fetch.Offset < f.offset {
 			text := fmt.Sprintf("node %s fetches from offset %d in epoch %d after its log was found in step up to %d",
 				m.sender.id, m.fetch.Offset, f.epoch, f.offset)
 			now := c.proof(m)

@@ -18,7 +18,8 @@ type Finding struct {
 	Count uint64       `json:"count"` // how often the same was seen; the proof is of the first time
 	Last  int64        `json:"last"`  // when it was seen last, nanoseconds since the Unix epoch
 
-	key findingKey
+	key    findingKey
+	across bool
 }
 
 // findingKey tells repeats from news.
@@ -77,7 +78,7 @@ func (f *Finding) at() int64 {
 func (c *Checker) found(r *Rule, n kraft.NodeID, e kraft.Epoch, about, text string, proof ...Evidence) Finding {
 	f := Finding{
 		Rule: r.ID, Name: r.Name, Node: n, Epoch: e, Text: text, Proof: proof, Count: 1,
-		key: findingKey{r.ID, n, e, about},
+		key: findingKey{r.ID, n, e, about}, across: r.across,
 	}
 	f.Last = f.at()
 	return f
@@ -86,6 +87,10 @@ func (c *Checker) found(r *Rule, n kraft.NodeID, e kraft.Epoch, about, text stri
 // report files a finding: the node diverges.
 func (c *Checker) report(f Finding) {
 	if c.scouting {
+		return
+	}
+	if f.across && c.tampered {
+		c.note(f.Rule + " " + f.Name + " is not held against node " + nodeName(f.Node) + ", since frames were altered in flight: " + f.Text)
 		return
 	}
 	if n := c.nodes[f.Node]; n != nil {

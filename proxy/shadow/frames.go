@@ -21,9 +21,16 @@ func (c *Checker) frame(o *recordings.Observation) {
 		delivered = f.Delivered
 		switch {
 		case c.options.FaultAsPeer && !delivered:
+			k.holes = true
 			return // the peer did not send it
-		case !c.options.FaultAsPeer && f.Sent != nil:
-			sent, withheld = f.Sent, f.Withheld
+		case c.options.FaultAsPeer:
+			defer func() { k.holes = true }()
+		default:
+			k.holes = true
+			if f.Sent != nil {
+				sent, withheld = f.Sent, f.Withheld
+				c.altered(k, o)
+			}
 		}
 	}
 	if k.raw {
@@ -37,6 +44,21 @@ func (c *Checker) frame(o *recordings.Observation) {
 		c.requestFrame(k, o, sent, delivered)
 	} else {
 		c.responseFrame(k, o, sent, withheld)
+	}
+}
+
+// altered takes in that a frame was delivered with other content. Rules that compare what nodes do with each
+// other hold only among nodes that hear each other's own words.
+func (c *Checker) altered(k *conn, o *recordings.Observation) {
+	if !o.Fault.Delivered {
+		return
+	}
+	if !c.tampered {
+		c.tampered = true
+		c.note("frames were altered in flight; from then on rules across nodes are not held against them")
+	}
+	if k.client != nil && o.Dir == wire.Response {
+		k.client.misled = c.order
 	}
 }
 
@@ -111,7 +133,9 @@ func (c *Checker) raftRequest(k *conn, o *recordings.Observation, kind Kind, h w
 	if m.sender == nil || c.otherCluster(m) {
 		return
 	}
-	k.asked = true
+	if k.raft == nil {
+		k.raft = new(raftMemory)
+	}
 	if m.claimed >= 0 && m.claimed != m.sender.id {
 		c.memory.wire.impostor(c, m)
 		return
@@ -169,7 +193,7 @@ func (c *Checker) responseFrame(k *conn, o *recordings.Observation, sent []byte,
 	if k.firstResponse == 0 {
 		k.firstResponse = c.order
 	}
-	k.lastResponse, k.answered = c.order, true
+	k.lastResponse = c.order
 	if n := c.server(k); n != nil {
 		if k.ep.grade >= ownWord {
 			n.join(c, k, o.At.Seen)

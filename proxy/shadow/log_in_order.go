@@ -15,6 +15,7 @@ var logInOrderRule = Rule{
 	Says:   "along the log offsets have no gap, epochs never fall, and no epoch is later than the leader's",
 	Source: "KIP-595; Kafka RaftLog.read, LeaderEpochFileCache.assign",
 	Why:    "a replica cannot append such records, or builds a log that no leader had",
+	across: true,
 }
 
 func (logInOrder) rule() *Rule   { return &logInOrderRule }

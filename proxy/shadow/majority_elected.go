@@ -20,6 +20,7 @@ var majorityElectedRule = Rule{
 	Says:   "the voters that a LeaderChange record says granted the epoch are a majority, and none of them voted for another",
 	Source: "KIP-595; Kafka LeaderState.appendStartOfEpochControlRecords, EpochElection.isVoteGranted",
 	Why:    "a leader without a majority's votes can lead beside another one",
+	across: true,
 }
 
 func (*majorityElected) rule() *Rule   { return &majorityElectedRule }
@@ -89,7 +90,8 @@ func (e *majorityElected) votedElsewhere(c *Checker, m *message, b *batch, autho
 		text := fmt.Sprintf("the LeaderChange record of epoch %d says that node %s voted for leader %s; it voted for %s",
 			b.epoch, voter, leader, v.candidate)
 		now := c.proof(m)
-		c.report(c.found(&majorityElectedRule, author, b.epoch, "voter "+voter.String(), text, c.evidence(&v.ref, ""), c.evidence(&now, "")))
+		f := c.found(&majorityElectedRule, author, b.epoch, "voter "+voter.String(), text, c.evidence(&v.ref, ""), c.evidence(&now, ""))
+		n.suspect(c, f, v.ref.order, m.ref.order)
 		return
 	}
 }

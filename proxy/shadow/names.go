@@ -31,8 +31,11 @@ const (
 // that brings it, and no longer against the name.
 const surely = 3
 
-// maxEndpoints bounds how many listeners are remembered by hearsay.
-const maxEndpoints = 256
+// The bounds on listeners: those heard of, and those seen.
+const (
+	maxEndpoints = 256
+	maxListeners = 4096
+)
 
 // endpoint is a listener.
 type endpoint struct {
@@ -64,7 +67,11 @@ func (c *Checker) endpointOf(o *recordings.Conn) *endpoint {
 	if name == "" {
 		name = "listener of node " + nodeName(o.Node)
 	}
+	if c.endpoints[name] == nil && len(c.endpoints) >= maxListeners {
+		name = "more listeners"
+	}
 	e := c.endpoint(name)
+	e.ambiguous = e.ambiguous || name == "more listeners"
 	if e.grade < given {
 		id, ok := c.options.Names[name]
 		if !ok && o.Server.IsValid() {

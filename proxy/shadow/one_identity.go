@@ -29,7 +29,7 @@ type identityMemory struct {
 }
 
 func (oneIdentity) observe(c *Checker, m *message) {
-	id := &m.conn.identity
+	id := &m.conn.raft.identity
 	if len(m.cluster) > 0 && string(m.cluster) != id.cluster {
 		if id.cluster != "" {
 			text := fmt.Sprintf("node %s names cluster %s after cluster %s", m.sender.id, m.cluster, id.cluster)

@@ -19,6 +19,7 @@ var oneLeaderRule = Rule{
 	Says:   "all nodes name one and the same leader for an epoch",
 	Source: "Raft, election safety; KIP-595; Kafka KafkaRaftClient.hasConsistentLeader",
 	Why:    "two leaders of one epoch write different records under the same offsets and epoch",
+	across: true,
 }
 
 func (*oneLeader) rule() *Rule   { return &oneLeaderRule }

@@ -7,6 +7,8 @@ type Rule struct {
 	Says   string `json:"says"` // the rule
 	Source string `json:"source"`
 	Why    string `json:"why"` // what is at stake
+
+	across bool // it compares nodes with each other, or looks at records that came from others
 }
 
 // monitor checks a rule over attested facts.

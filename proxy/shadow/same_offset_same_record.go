@@ -16,6 +16,7 @@ var sameRecordRule = Rule{
 	Says:   "the same offset and epoch hold the same records on every node, and a leader never changes its log",
 	Source: "Raft, log matching and leader append-only; KIP-595",
 	Why:    "controllers that replay different records decide differently",
+	across: true,
 }
 
 func (sameRecord) rule() *Rule                { return &sameRecordRule }

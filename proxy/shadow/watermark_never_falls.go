@@ -91,9 +91,11 @@ func (w *watermarkNeverFalls) across(c *Checker, m *message, e *epochWatermark, 
 		if newer == o {
 			blamed = older.mostAt.from
 		}
-		c.report(c.found(&watermarkNeverFallsRule, blamed, m.epoch, "epochs", text,
+		f := c.found(&watermarkNeverFallsRule, blamed, m.epoch, "epochs", text,
 			c.evidence(&older.mostAt, fmt.Sprintf("high watermark %d", older.greatest)),
-			c.evidence(&newer.leastAt, fmt.Sprintf("high watermark %d", newer.least))))
+			c.evidence(&newer.leastAt, fmt.Sprintf("high watermark %d", newer.least)))
+		f.across = true
+		c.report(f)
 		e.disputed = true
 		return
 	}
