@@ -141,10 +141,7 @@ func syncDir(dir string) error {
 
 // put writes a chunk, and before it the gaps for what was lost.
 func (s *store) put(c *chunk, now int64) error {
-	if len(c.given) > 0 {
-		s.lost = mergeTallies(s.lost, c.given)
-		s.header = true // what they declared is not known to a reader
-	}
+	s.give(c.given)
 	err := s.rotate(c)
 	if err == nil {
 		err = s.told(c)
@@ -162,6 +159,18 @@ func (s *store) put(c *chunk, now int64) error {
 	}
 	s.stats.Written.Add(c.frames)
 	return s.tick(now)
+}
+
+// give notes what the writer had to give up.
+func (s *store) give(given []tally) {
+	if len(given) == 0 {
+		return
+	}
+	s.lost = mergeTallies(s.lost, given)
+	s.header = true // what they declared is not known to a reader
+	if s.cause == nil {
+		s.cause = errBacklog
+	}
 }
 
 // rotate begins a new segment if the current one is full or old.
@@ -186,10 +195,7 @@ func (s *store) told(next *chunk) error {
 		return nil
 	}
 	c := &chunk{shown: next.shown}
-	reason := "recording failed"
-	if s.cause != nil {
-		reason = "recording failed: " + s.cause.Error()
-	}
+	reason := "recording failed: " + s.cause.Error()
 	for i := range s.lost {
 		t := &s.lost[i]
 		state := connState{iface: t.state.iface, heads: t.state.heads, next: t.next}
@@ -305,7 +311,7 @@ func (s *store) close(given []tally) error {
 	if s.file == nil && len(s.lost) == 0 && len(given) == 0 {
 		return s.index.close()
 	}
-	s.lost = mergeTallies(s.lost, given)
+	s.give(given)
 	var err error
 	if s.file == nil {
 		err = s.next()

@@ -50,7 +50,7 @@ type background struct {
 type job struct {
 	chunk *chunk
 	now   int64
-	done  chan<- error // not nil: a barrier
+	done  chan<- struct{} // not nil: a barrier
 }
 
 // Stats counts what a writer did.
@@ -107,13 +107,20 @@ func newWriter(s *store, opts Options) (*Writer, error) {
 // Stats returns the counters.
 func (w *Writer) Stats() *Stats { return &w.stats }
 
-var errNoConn = errors.New("observation without a connection")
+var errNotObservation = errors.New("not an observation that can be recorded")
+
+// valid reports whether an observation keeps to its contract.
+func (o *Observation) valid() bool {
+	return o.Conn != nil && o.Kind <= KindClose && o.Dir <= wire.Response &&
+		(o.Kind != KindGap || o.Gap != nil) &&
+		o.Frame.Size <= wire.MaxFrameSize && (len(o.Frame.Bytes) == o.Frame.Size || o.Frame.Cut && len(o.Frame.Bytes) < o.Frame.Size)
+}
 
 // Write adds an observation and copies what it keeps of it. An error says that something could not be stored,
 // perhaps an earlier observation; the file is named in it.
 func (w *Writer) Write(o *Observation) error {
-	if o.Conn == nil || o.Kind > KindClose || o.Kind == KindGap && o.Gap == nil {
-		return fmt.Errorf("%s: %w", w.store.base, errNoConn)
+	if !o.valid() {
+		return fmt.Errorf("%s: %w", w.store.base, errNotObservation)
 	}
 	w.stats.Observations.Add(1)
 	var err error
@@ -184,13 +191,19 @@ func (w *Writer) Tick(now int64) error {
 
 // Flush writes what is in memory. It does not force it to the disk.
 func (w *Writer) Flush() error {
+	w.drain() // so that there is room for the last chunk
 	err := w.hand(w.cur.first)
-	if w.work != nil {
-		done := make(chan error)
-		w.work <- job{done: done}
-		err = errors.Join(err, <-done)
-	}
+	w.drain()
 	return errors.Join(err, w.failure())
+}
+
+// drain waits until the goroutine has stored what it was given.
+func (w *Writer) drain() {
+	if w.work != nil {
+		done := make(chan struct{})
+		w.work <- job{done: done}
+		<-done
+	}
 }
 
 // Close writes what is in memory, completes the segment and forces it to the disk unless the policy is none.
@@ -255,7 +268,7 @@ func (w *Writer) run() {
 	for j := range w.work {
 		switch {
 		case j.done != nil:
-			j.done <- nil
+			close(j.done)
 		case j.chunk == nil:
 			w.report(w.store.tick(j.now))
 		default:
