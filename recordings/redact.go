@@ -149,7 +149,7 @@ func fillRecords(b []byte, count int) {
 	}
 	// The size of the last one jumps where a length field grows by a byte. A longer timestamp delta fills what is left.
 	for timestamp := 1; timestamp <= 3; timestamp++ {
-		value := len(rest) - 1 - (4 + timestamp + varintSize(int64(count-1)) + 1)
+		value := len(rest) - (5 + timestamp + varintSize(int64(count-1))) // or less: the length fields may be longer
 		for ; value >= 0 && value > len(rest)-32; value-- {
 			if recordSize(count-1, timestamp, value) == len(rest) {
 				putRecord(rest, count-1, timestamp, value)
