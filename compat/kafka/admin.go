@@ -76,6 +76,44 @@ func (a *Admin) Request(ctx context.Context, req kmsg.Request) (kmsg.Response, e
 	return resp, resp.ReadFrom(body)
 }
 
+// CreateTopics creates topics through the first broker that runs, one request for each. The broker passes them
+// on to the active controller (Envelope).
+func (q *Quorum) CreateTopics(ctx context.Context, partitions int, names ...string) error {
+	broker := ""
+	for _, m := range q.members {
+		if m.Broker && q.Running(m.ID) {
+			broker = m.Clients
+			break
+		}
+	}
+	if broker == "" {
+		return errors.New("create topics: no broker is running")
+	}
+	a, err := DialAdmin(ctx, broker, "understudy-admin")
+	if err != nil {
+		return fmt.Errorf("create topics: %w", err)
+	}
+	defer func() { _ = a.Close() }()
+	for _, name := range names {
+		req := kmsg.NewPtrCreateTopicsRequest()
+		req.Version = 7
+		req.TimeoutMillis = 10000
+		topic := kmsg.NewCreateTopicsRequestTopic()
+		topic.Topic, topic.NumPartitions, topic.ReplicationFactor = name, int32(partitions), 1
+		req.Topics = append(req.Topics, topic)
+		resp, err := a.Request(ctx, req)
+		if err != nil {
+			return fmt.Errorf("create topic %s: %w", name, err)
+		}
+		for _, t := range resp.(*kmsg.CreateTopicsResponse).Topics {
+			if t.ErrorCode != 0 {
+				return fmt.Errorf("create topic %s: %w", name, kraftError(t.ErrorCode))
+			}
+		}
+	}
+	return nil
+}
+
 // groupResource is a resource type that needs nothing to exist: each altered group is one ConfigRecord, so
 // metadata can be made without a broker (4.0 and later).
 const (

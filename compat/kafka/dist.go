@@ -46,7 +46,6 @@ const (
 	nodeClass     = "kafka.Kafka"
 	storageClass  = "kafka.tools.StorageTool"
 	quorumClass   = "org.apache.kafka.tools.MetadataQuorumCommand"
-	topicClass    = "org.apache.kafka.tools.TopicCommand"
 	featuresClass = "org.apache.kafka.tools.FeatureCommand"
 )
 

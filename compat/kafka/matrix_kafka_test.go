@@ -61,7 +61,7 @@ func TestMatrix_CombinedNodesServeClients(t *testing.T) {
 		t.Run(release, func(t *testing.T) {
 			ctx := kafkatest.Deadline(t, 3*time.Minute)
 			q, leader := kafkatest.Start(t, kafka.Config{Release: kafka.MustRelease(release), Combined: true, Voters: kafka.Dynamic})
-			must(t, q.CreateTopic(ctx, "combined", 3))
+			must(t, q.CreateTopics(ctx, 3, "combined"))
 			must(t, q.Kill(leader.Node))
 			_, err := q.WaitEpochAbove(ctx, leader.Epoch)
 			must(t, err)

@@ -40,7 +40,7 @@ func TestKafka_QuorumSurvivesEachEndOfANode(t *testing.T) {
 			begin := time.Now()
 			q, first := kafkatest.Start(t, kafka.Config{Release: kafka.MustRelease(c.release), Voters: c.voters, Brokers: 1, RaftLog: kafka.Trace})
 			t.Logf("%s, ready after %v", first, time.Since(begin))
-			if err := q.CreateTopic(ctx, "made-first", 3); err != nil {
+			if err := q.CreateTopics(ctx, 3, "made-first"); err != nil {
 				t.Fatal(err)
 			}
 			check := func(leader kafka.Elected) {

@@ -127,17 +127,6 @@ func (q *Quorum) Tool(ctx context.Context, class string, args ...string) (string
 	return out, nil
 }
 
-// CreateTopic creates a topic through the first broker that runs, with Kafka's own tool.
-func (q *Quorum) CreateTopic(ctx context.Context, name string, partitions int) error {
-	for _, m := range q.members {
-		if m.Broker && q.Running(m.ID) {
-			_, err := q.Tool(ctx, topicClass, "--bootstrap-server", m.Clients, "--create", "--topic", name, "--partitions", strconv.Itoa(partitions))
-			return err
-		}
-	}
-	return fmt.Errorf("create topic %s: no broker is running", name)
-}
-
 // AddController makes a running observer a voter of a dynamic quorum (KIP-853). It must be fetching already.
 func (q *Quorum) AddController(ctx context.Context, id kraft.NodeID) error {
 	// The tool takes the new voter's id, listeners and directory from its own properties file.
