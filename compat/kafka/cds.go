@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/understudy-kafka/understudy/internal/child"
 	"github.com/understudy-kafka/understudy/internal/filelock"
 )
 
@@ -76,20 +77,20 @@ func recordClasses(ctx context.Context, d *jars, archive string) error {
 	started := &watcher{want: []byte("Kafka Server started"), seen: make(chan struct{})}
 	cmd := d.Command(ctx, JVM{RootLevel: "INFO", Flags: []string{"-XX:ArchiveClassesAtExit=" + archive}}, nodeClass, file)
 	cmd.Stdout, cmd.Stderr = started, started
-	p, err := start(cmd)
+	p, err := child.Start(cmd)
 	if err != nil {
 		return err
 	}
 	select {
 	case <-started.seen:
-	case <-p.done:
-		return fmt.Errorf("the node ended (%s): %s", p.exitText(), tail(started.all.String(), 8))
+	case <-p.Done():
+		return fmt.Errorf("the node ended (%s): %s", p.Exit(), child.Tail(started.all.String(), 8))
 	}
-	if err := p.stop(ctx); err != nil {
+	if err := p.Stop(ctx); err != nil {
 		return err
 	}
 	if _, err := os.Stat(archive); err != nil {
-		return fmt.Errorf("no archive was written: %s", tail(started.all.String(), 4))
+		return fmt.Errorf("no archive was written: %s", child.Tail(started.all.String(), 4))
 	}
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+
+	"github.com/understudy-kafka/understudy/internal/child"
 )
 
 // format makes the data directories of a fresh quorum. A JVM runs only where Kafka must decide what is written,
@@ -11,7 +13,7 @@ import (
 func (q *Quorum) format(ctx context.Context) error {
 	var made *member // formatted by StorageTool
 	for _, m := range q.members {
-		if err := os.MkdirAll(m.Dir, 0o755); err != nil {
+		if err := os.Mkdir(m.Dir, 0o755); err != nil { // never into what another quorum has left
 			return fmt.Errorf("node %s: %w", m.ID, err)
 		}
 		if err := m.Properties.write(m.ConfigFile); err != nil {
@@ -59,8 +61,8 @@ func (q *Quorum) storageFormat(ctx context.Context, m *member) error {
 	if q.cfg.MetadataVersion != "" {
 		args = append(args, "--release-version", q.cfg.MetadataVersion)
 	}
-	if out, err := run(dist.Command(ctx, JVM{}, storageClass, args...)); err != nil {
-		return fmt.Errorf("format node %s: %w: %s", m.ID, err, tail(out, 4))
+	if out, err := child.Run(dist.Command(ctx, JVM{}, storageClass, args...)); err != nil {
+		return fmt.Errorf("format node %s: %w: %s", m.ID, err, child.Tail(out, 4))
 	}
 	directory, err := readDirectoryID(m.DataDir)
 	if err != nil {

@@ -272,3 +272,20 @@ CurrentObservers:       [{"id": 10, "directoryId": "9AiLyPbODx8rFN-FCwo4iw"}]
 		}
 	}
 }
+
+func TestOpenLog_StartsAFreshLineAfterAKill(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "node.log")
+	if err := os.WriteFile(path, []byte("whole\nhal"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second time there is nothing to end
+		f, err := openLog(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+	}
+	if text, _ := os.ReadFile(path); string(text) != "whole\nhal\n" {
+		t.Errorf("got %q", text)
+	}
+}

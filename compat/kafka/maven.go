@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/understudy-kafka/understudy/internal/child"
 	"github.com/understudy-kafka/understudy/internal/filelock"
 	"github.com/understudy-kafka/understudy/internal/need"
 )
@@ -107,7 +108,7 @@ func resolve(ctx context.Context, release Release, dir string, progress func(str
 	cmd := exec.CommandContext(ctx, mvn, "-B", "-q", "-f", file, "dependency:copy-dependencies",
 		"-DincludeScope=runtime", "-DoutputDirectory="+partial)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("resolve Kafka %s with %s: %w\n%s", release, strings.Join(cmd.Args, " "), err, tail(string(out), 12))
+		return "", fmt.Errorf("resolve Kafka %s with %s: %w\n%s", release, strings.Join(cmd.Args, " "), err, child.Tail(string(out), 12))
 	}
 	if _, err := os.Stat(filepath.Join(partial, "kafka_2.13-"+release.String()+".jar")); err != nil {
 		return "", fmt.Errorf("resolve Kafka %s: Maven ended well but left no broker jar: %w", release, err)
@@ -126,10 +127,4 @@ func jarFiles(dir string) ([]string, error) {
 	}
 	slices.Sort(files)
 	return files, nil
-}
-
-// tail is the last lines of a text.
-func tail(text string, lines int) string {
-	all := strings.Split(strings.TrimSpace(text), "\n")
-	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }

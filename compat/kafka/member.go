@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"syscall"
 	"time"
+
+	"github.com/understudy-kafka/understudy/internal/child"
 )
 
 // logPoll is how often a running node's log is read.
@@ -18,15 +19,15 @@ type member struct {
 	Node
 	dist Dist
 
-	proc    *process      // nil until the first start
-	drained chan struct{} // closed when the log of an ended process has been read to its end
+	proc    *child.Process // nil until the first start
+	drained chan struct{}  // closed when the log of an ended process has been read to its end
 	paused  bool
 	asked   bool // this launcher ended the process: its end is no surprise
 	log     logReader
 	read    int64 // bytes of the log that have been read
 }
 
-func (m *member) running() bool { return m.proc != nil && !m.proc.ended() }
+func (m *member) running() bool { return m.proc != nil && !m.proc.Ended() }
 
 // launch starts the node's process and returns when its raft thread is about to run.
 func (q *Quorum) launch(ctx context.Context, m *member) error {
@@ -60,7 +61,7 @@ func (q *Quorum) launch(ctx context.Context, m *member) error {
 		return errors.New("kafka quorum: it has been closed")
 	}
 	m.log.newRun()
-	p, err := start(cmd)
+	p, err := child.Start(cmd)
 	if err != nil {
 		q.mu.Unlock()
 		return fmt.Errorf("start node %s: %w", m.ID, err)
@@ -70,15 +71,15 @@ func (q *Quorum) launch(ctx context.Context, m *member) error {
 	q.mu.Unlock()
 
 	return q.wait(ctx, fmt.Sprintf("node %s to start", m.ID), func() (bool, error) {
-		if m.proc == p && p.ended() {
-			return false, fmt.Errorf("node %s ended while starting (%s); the last lines of its log:\n%s", m.ID, p.exitText(), lastLines(m.LogFile, 12))
+		if m.proc == p && p.Ended() {
+			return false, fmt.Errorf("node %s ended while starting (%s); the last lines of its log:\n%s", m.ID, p.Exit(), lastLines(m.LogFile, 12))
 		}
 		return m.log.begun, nil
 	})
 }
 
 // follow reads the log of one run of a node as it grows.
-func (q *Quorum) follow(m *member, p *process, drained chan struct{}) {
+func (q *Quorum) follow(m *member, p *child.Process, drained chan struct{}) {
 	defer close(drained)
 	tick := time.NewTicker(logPoll)
 	defer tick.Stop()
@@ -90,7 +91,7 @@ func (q *Quorum) follow(m *member, p *process, drained chan struct{}) {
 	var held []byte // an unfinished line
 	buf := make([]byte, 1<<16)
 	for {
-		over := p.ended() // before reading: what comes after the last read is nothing
+		over := p.Ended() // before reading: what comes after the last read is nothing
 		for {
 			n, _ := f.ReadAt(buf, m.read)
 			if n == 0 {
@@ -109,7 +110,7 @@ func (q *Quorum) follow(m *member, p *process, drained chan struct{}) {
 			return
 		}
 		select {
-		case <-p.done:
+		case <-p.Done():
 		case <-tick.C:
 		}
 	}
@@ -119,7 +120,7 @@ func (q *Quorum) follow(m *member, p *process, drained chan struct{}) {
 func (q *Quorum) end(ctx context.Context, m *member, sig syscall.Signal) error {
 	q.mu.Lock()
 	p, drained := m.proc, m.drained
-	if p == nil || p.ended() {
+	if p == nil || p.Ended() {
 		q.mu.Unlock()
 		return fmt.Errorf("node %s is not running", m.ID)
 	}
@@ -129,12 +130,12 @@ func (q *Quorum) end(ctx context.Context, m *member, sig syscall.Signal) error {
 	q.mu.Unlock()
 	var err error
 	if sig == syscall.SIGKILL {
-		err = p.kill() // the kernel kills a stopped process as well
+		err = p.Kill() // the kernel kills a stopped process as well
 	} else {
 		if paused {
-			err = p.signal(syscall.SIGCONT)
+			err = p.Signal(syscall.SIGCONT)
 		}
-		err = errors.Join(err, p.stop(ctx))
+		err = errors.Join(err, p.Stop(ctx))
 	}
 	<-drained
 	q.mu.Lock()
@@ -142,21 +143,6 @@ func (q *Quorum) end(ctx context.Context, m *member, sig syscall.Signal) error {
 	q.announce()
 	q.mu.Unlock()
 	return err
-}
-
-// lastLines is the end of a log without the frames of Java's stack traces, which hide what was said.
-func lastLines(path string, n int) string {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return err.Error()
-	}
-	var b strings.Builder
-	for l := range strings.Lines(string(text)) {
-		if !strings.HasPrefix(l, "\tat ") {
-			b.WriteString(l)
-		}
-	}
-	return tail(b.String(), n)
 }
 
 // announce wakes everything that waits for a change of the quorum. The mutex is held.

@@ -174,7 +174,7 @@ func (q *Quorum) freeze(id kraft.NodeID, sig syscall.Signal, paused bool) error 
 		return fmt.Errorf("node %s is not running", id)
 	}
 	m.paused = paused
-	return m.proc.signal(sig)
+	return m.proc.Signal(sig)
 }
 
 // Running reports whether a node's process exists (a paused one does).
@@ -189,7 +189,7 @@ func (q *Quorum) Pid(id kraft.NodeID) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if m := q.member(id); m.running() {
-		return m.proc.pid()
+		return m.proc.Pid()
 	}
 	return 0
 }
@@ -232,10 +232,10 @@ func (q *Quorum) Summary() string {
 		state := "not started"
 		switch {
 		case m.proc == nil:
-		case m.proc.ended() && m.asked:
+		case m.proc.Ended() && m.asked:
 			state = "ended as asked"
-		case m.proc.ended():
-			state = "ENDED BY ITSELF (" + m.proc.exitText() + ")"
+		case m.proc.Ended():
+			state = "ENDED BY ITSELF (" + m.proc.Exit() + ")"
 		case m.paused:
 			state = "paused"
 		default:

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/understudy-kafka/understudy/internal/child"
 	"github.com/understudy-kafka/understudy/kraft"
 )
 
@@ -74,7 +75,7 @@ func parseDescription(out string) (Description, error) {
 		seen++
 	}
 	if seen < 6 {
-		return d, fmt.Errorf("describe the quorum: the tool printed only %d of 6 fields: %s", seen, tail(out, 12))
+		return d, fmt.Errorf("describe the quorum: the tool printed only %d of 6 fields: %s", seen, child.Tail(out, 12))
 	}
 	return d, nil
 }
@@ -120,7 +121,7 @@ func (q *Quorum) Tool(ctx context.Context, class string, args ...string) (string
 		}
 		args = append([]string{"--command-config", file}, args...)
 	}
-	out, err := run(q.members[0].dist.Command(ctx, JVM{}, class, args...))
+	out, err := child.Run(q.members[0].dist.Command(ctx, JVM{}, class, args...))
 	if err != nil {
 		return out, fmt.Errorf("%s %s: %w", class, strings.Join(args, " "), err)
 	}
@@ -130,7 +131,7 @@ func (q *Quorum) Tool(ctx context.Context, class string, args ...string) (string
 // AddController makes a running observer a voter of a dynamic quorum (KIP-853). It must be fetching already.
 func (q *Quorum) AddController(ctx context.Context, id kraft.NodeID) error {
 	// The tool takes the new voter's id, listeners and directory from its own properties file.
-	_, err := run(q.members[0].dist.Command(ctx, JVM{}, quorumClass,
+	_, err := child.Run(q.members[0].dist.Command(ctx, JVM{}, quorumClass,
 		"--command-config", q.member(id).ConfigFile, "--bootstrap-controller", bootstrapList(q.Nodes()), "add-controller"))
 	if err != nil {
 		return fmt.Errorf("add controller %s: %w", id, err)

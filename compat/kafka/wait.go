@@ -79,14 +79,14 @@ func (q *Quorum) Wait(ctx context.Context, what string, cond func(Truth) bool) e
 // surprise is an error if a node has ended that nobody ended: Kafka exits on faults of the raft layer. The mutex is held.
 func (q *Quorum) surprise() error {
 	for _, m := range q.members {
-		if m.proc == nil || m.asked || !m.proc.ended() {
+		if m.proc == nil || m.asked || !m.proc.Ended() {
 			continue
 		}
 		fatal := ""
 		for _, f := range m.log.truth.Fatals {
 			fatal += "\n  " + f.Text
 		}
-		return fmt.Errorf("node %s ended by itself (%s)%s; the last lines of its log:\n%s", m.ID, m.proc.exitText(), fatal, lastLines(m.LogFile, 12))
+		return fmt.Errorf("node %s ended by itself (%s)%s; the last lines of its log:\n%s", m.ID, m.proc.Exit(), fatal, lastLines(m.LogFile, 12))
 	}
 	return nil
 }

@@ -25,7 +25,11 @@ func New(t testing.TB, cfg kafka.Config) *kafka.Quorum {
 		need.For(t, "mvn")
 	}
 	if cfg.Dir == "" {
-		cfg.Dir = t.ArtifactDir()
+		dir, err := os.MkdirTemp(t.ArtifactDir(), "quorum-") // a test may have several
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.Dir = dir
 	}
 	if cfg.Progress == nil {
 		cfg.Progress = func(text string) { t.Log(text) }

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package kafka
+package child
 
 import "syscall"
 

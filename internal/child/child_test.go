@@ -1,18 +1,20 @@
-package kafka
+package child
 
 import (
 	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 )
 
 // alive reports whether a process exists and is no zombie.
@@ -27,15 +29,20 @@ func alive(pid int) bool {
 
 func waitGone(t *testing.T, pid int) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); alive(pid); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
+	limit := time.After(10 * time.Second)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for alive(pid) {
+		select {
+		case <-tick.C:
+		case <-limit:
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 			t.Fatalf("process %d is still there", pid)
 		}
 	}
 }
 
-func TestProcess_KillReachesTheWholeGroup(t *testing.T) {
+func TestStart_KillReachesTheWholeGroup(t *testing.T) {
 	cmd := exec.Command("sh", "-c", "sleep 100 & echo $!; wait")
 	out, err := os.CreateTemp(t.TempDir(), "out")
 	if err != nil {
@@ -43,7 +50,7 @@ func TestProcess_KillReachesTheWholeGroup(t *testing.T) {
 	}
 	defer out.Close()
 	cmd.Stdout = out
-	p, err := start(cmd)
+	p, err := Start(cmd)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,34 +60,38 @@ func TestProcess_KillReachesTheWholeGroup(t *testing.T) {
 		if strings.HasSuffix(string(text), "\n") {
 			fmt.Sscan(string(text), &child)
 		}
-		if p.ended() {
+		if p.Ended() {
 			t.Fatal("the shell ended")
 		}
 	}
-	if err := p.kill(); err != nil || !p.ended() {
+	if err := p.Kill(); err != nil || !p.Ended() {
 		t.Errorf("kill: %v", err)
 	}
 	waitGone(t, child)
-	if err := p.signal(syscall.SIGTERM); err != nil {
+	if err := p.Signal(syscall.SIGTERM); err != nil {
 		t.Errorf("a signal to an ended process: %v", err)
 	}
 }
 
-func TestProcess_StopKillsWhatDoesNotListen(t *testing.T) {
+func TestStart_StopKillsWhatDoesNotListen(t *testing.T) {
 	cmd := exec.Command("sh", "-c", "trap '' TERM; echo deaf; while :; do sleep 100; done")
-	deaf := &watcher{want: []byte("deaf"), seen: make(chan struct{})}
-	cmd.Stdout = deaf
-	p, err := start(cmd)
+	said, out := io.Pipe()
+	cmd.Stdout = out
+	p, err := Start(cmd)
 	if err != nil {
 		t.Fatal(err)
 	}
-	<-deaf.seen
+	if _, err := said.Read(make([]byte, 5)); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, said) }()
+	defer out.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if err := p.stop(ctx); !errors.Is(err, context.DeadlineExceeded) {
+	if err := p.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("stop: %v", err)
 	}
-	if !p.ended() {
+	if !p.Ended() {
 		t.Error("it still runs")
 	}
 }
@@ -89,7 +100,7 @@ func TestRun_ContextEndsTheToolAndItsChildren(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	begin := time.Now()
-	if _, err := run(exec.CommandContext(ctx, "sh", "-c", "sleep 100 & wait")); err == nil {
+	if _, err := Run(exec.CommandContext(ctx, "sh", "-c", "sleep 100 & wait")); err == nil {
 		t.Error("a tool that was cut off gave no error")
 	}
 	if took := time.Since(begin); took > 4*time.Second {
@@ -98,21 +109,21 @@ func TestRun_ContextEndsTheToolAndItsChildren(t *testing.T) {
 }
 
 func TestRun_ErrorHasWhatTheToolSaid(t *testing.T) {
-	out, err := run(exec.Command("sh", "-c", "echo result; echo reason >&2; exit 3"))
+	out, err := Run(exec.Command("sh", "-c", "echo result; echo reason >&2; exit 3"))
 	if err == nil || out != "result\n" || !strings.Contains(err.Error(), "reason") || !strings.Contains(err.Error(), "exit status 3") {
 		t.Errorf("%q, %v", out, err)
 	}
 }
 
-// TestProcess_DiesWithItsParent runs this test binary as a parent that starts a child, and kills the parent.
-func TestProcess_DiesWithItsParent(t *testing.T) {
+// TestStart_DiesWithItsParent runs this test binary as a parent that starts a child, and kills the parent.
+func TestStart_DiesWithItsParent(t *testing.T) {
 	if os.Getenv("UNDERSTUDY_TEST_PARENT") != "" {
-		p, err := start(exec.Command("sleep", "100"))
+		p, err := Start(exec.Command("sleep", "100"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Printf("child %d\n", p.pid())
-		<-p.done
+		fmt.Printf("child %d\n", p.Pid())
+		<-p.Done()
 		return
 	}
 	if runtime.GOOS != "linux" {
@@ -139,19 +150,4 @@ func TestProcess_DiesWithItsParent(t *testing.T) {
 	waitGone(t, child)
 }
 
-func TestOpenLog_StartsAFreshLineAfterAKill(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "node.log")
-	if err := os.WriteFile(path, []byte("whole\nhal"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 { // the second time there is nothing to end
-		f, err := openLog(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f.Close()
-	}
-	if text, _ := os.ReadFile(path); string(text) != "whole\nhal\n" {
-		t.Errorf("got %q", text)
-	}
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
