@@ -35,11 +35,10 @@ type Pairer struct {
 	free []*Exchange
 }
 
-// Request opens an exchange. Header and body are copied.
+// Request opens an exchange. Header and body are copied. If too many are open already, the oldest is given up.
 func (p *Pairer) Request(h RequestHeader, body []byte, at Stamp, seq uint64) *Exchange {
 	if len(p.open) == maxOpen {
-		p.Release(p.open[0])
-		p.open = append(p.open[:0], p.open[1:]...)
+		p.open = append(p.open[:0], p.open[1:]...) // its owner may still look at it: not for reuse
 	}
 	x := p.exchange()
 	x.buf = append(append(x.buf[:0], h.ClientID...), body...)
@@ -81,9 +80,7 @@ func (p *Pairer) Open() []*Exchange { return p.open }
 
 // Reset forgets all open requests, for a stream with a gap.
 func (p *Pairer) Reset() {
-	for _, x := range p.open {
-		p.Release(x)
-	}
+	clear(p.open)
 	p.open = p.open[:0]
 }
 

@@ -45,8 +45,9 @@ func (e *StreamError) Error() string {
 // cutFrameKept is how much of a frame above the limit is kept: enough for its header.
 const cutFrameKept = 4 << 10
 
-// Splitter cuts one direction of a connection into frames, in whatever chunks the bytes arrive. Its memory
-// is bounded by Limit. The zero value is ready for use.
+// Splitter cuts one direction of a connection into frames, in whatever chunks the bytes arrive. It holds at most
+// Limit bytes (or the head of a cut frame, if that is more), and no more than twice what has arrived. The zero value is
+// ready for use.
 //
 //	s.Push(chunk)
 //	for {
@@ -69,8 +70,8 @@ type Splitter struct {
 	err    error
 }
 
-// Push hands over the next bytes of the stream. The slice must stay unchanged until Next has returned
-// false, since complete frames inside it are not copied.
+// Push hands over the next bytes of the stream, once Next has returned false for those before. The slice must stay
+// unchanged until Next has returned false again, since complete frames inside it are not copied.
 func (s *Splitter) Push(chunk []byte) { s.chunk = chunk }
 
 // Next returns the next complete frame. Its bytes are valid until the following call of Next or Push.
@@ -94,8 +95,13 @@ func (s *Splitter) Next() (Frame, bool, error) {
 	return s.collect()
 }
 
-// Pending is the number of bytes of an incomplete frame that have arrived so far.
-func (s *Splitter) Pending() int { return len(s.held) + len(s.chunk) }
+// Pending is the number of bytes of an incomplete frame that have arrived so far, once Next has returned false.
+func (s *Splitter) Pending() int {
+	if s.skip > 0 {
+		return 4 + s.size - s.skip
+	}
+	return len(s.held) + len(s.chunk)
+}
 
 func (s *Splitter) limit() int {
 	if s.Limit > 0 {

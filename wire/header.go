@@ -20,15 +20,24 @@ type RequestHeader struct {
 	ClientID      []byte // part of the frame; nil if null
 }
 
+// keyControlledShutdown is the only key with a version (0) whose request header has no client id (header v0).
+const keyControlledShutdown int16 = 7
+
 // ParseRequestHeader reads a request's header and returns the body behind it. It needs no knowledge of the
 // key: where the key or version is unknown, the header is taken as v1 and the body starts behind the client id.
 func ParseRequestHeader(frame []byte) (h RequestHeader, body []byte, err error) {
-	if len(frame) < 10 {
+	if len(frame) < 8 {
 		return h, nil, fmt.Errorf("request header of %d bytes: %w", len(frame), ErrShort)
 	}
 	h.Key = int16(binary.BigEndian.Uint16(frame))
 	h.Version = int16(binary.BigEndian.Uint16(frame[2:]))
 	h.CorrelationID = int32(binary.BigEndian.Uint32(frame[4:]))
+	if h.Key == keyControlledShutdown && h.Version == 0 {
+		return h, frame[8:], nil
+	}
+	if len(frame) < 10 {
+		return h, nil, fmt.Errorf("request header of %d bytes: %w", len(frame), ErrShort)
+	}
 	n := int(int16(binary.BigEndian.Uint16(frame[8:])))
 	body = frame[10:]
 	if n >= 0 {
@@ -39,8 +48,8 @@ func ParseRequestHeader(frame []byte) (h RequestHeader, body []byte, err error) 
 		body = body[n:]
 	}
 	if Flexible(h.Key, h.Version) {
-		if body, err = skipTags(body); err != nil {
-			return h, nil, fmt.Errorf("request header tags: %w", err)
+		if body = skipTags(body); body == nil {
+			return h, nil, fmt.Errorf("request header tags: %w", ErrShort)
 		}
 	}
 	return h, body, nil
@@ -55,8 +64,8 @@ func ParseResponseHeader(frame []byte, key, version int16) (correlationID int32,
 	correlationID = int32(binary.BigEndian.Uint32(frame))
 	body = frame[4:]
 	if key != int16(kmsg.ApiVersions) && Flexible(key, version) {
-		if body, err = skipTags(body); err != nil {
-			return correlationID, nil, fmt.Errorf("response header tags: %w", err)
+		if body = skipTags(body); body == nil {
+			return correlationID, nil, fmt.Errorf("response header tags: %w", ErrShort)
 		}
 	}
 	return correlationID, body, nil
@@ -88,24 +97,11 @@ func Flexible(key, version int16) bool {
 	return key >= 0 && int(key) < len(firstFlexible) && version >= firstFlexible[key]
 }
 
-// skipTags passes over a tagged-field section.
-func skipTags(b []byte) ([]byte, error) {
-	count, n := binary.Uvarint(b)
-	if n <= 0 {
-		return nil, ErrShort
+// skipTags passes over a section of tagged fields; nil means that it does not end.
+func skipTags(b []byte) []byte {
+	r := reader{b: b, flex: true}
+	if r.tags(); r.bad {
+		return nil
 	}
-	b = b[n:]
-	for ; count > 0; count-- {
-		_, n := binary.Uvarint(b) // tag
-		if n <= 0 {
-			return nil, ErrShort
-		}
-		b = b[n:]
-		size, n := binary.Uvarint(b)
-		if n <= 0 || size > uint64(len(b)-n) {
-			return nil, ErrShort
-		}
-		b = b[n+int(size):]
-	}
-	return b, nil
+	return b[r.at:]
 }
