@@ -47,7 +47,7 @@ func (f *FetchResponse) line(l line) line {
 	}
 	l = l.leader(int32(f.LeaderID), int32(f.LeaderEpoch))
 	if f.Endpoints > 0 && f.PartitionError != kraft.None {
-		l = appendText(l.add(" at "), f.Host).add(":").num(int64(f.Port))
+		l = appendHost(l.add(" at "), f.Host, int64(f.Port))
 	}
 	return l
 }

@@ -162,14 +162,19 @@ func appendText[T string | []byte](l line, s T) line {
 	return l
 }
 
-func (l line) maybe(s *string) line {
-	if s == nil {
-		return l.add("null")
-	}
-	return l.text(*s)
-}
+func (l line) host(host string, port int64) line { return appendHost(l, host, port) }
 
-func (l line) host(host string, port int64) line { return l.text(host).add(":").num(port) }
+// appendHost prints an address, an IPv6 one in brackets.
+func appendHost[T string | []byte](l line, host T, port int64) line {
+	v6 := false
+	for i := 0; i < len(host) && !v6; i++ {
+		v6 = host[i] == ':'
+	}
+	if v6 {
+		return appendText(l.add("["), host).add("]:").num(port)
+	}
+	return appendText(l, host).add(":").num(port)
+}
 
 func (l line) endpoint(name, host string, port uint16) line {
 	return l.text(name).add("://").host(host, int64(port))
