@@ -28,7 +28,8 @@ func (m *QuorumStateMachine) onFetch(e *ReceiveFetch) {
 		m.replyFetchError(&f, InvalidRequest)
 		return
 	}
-	answer := m.evaluateFetch(&f)
+	var answer FetchAnswer
+	m.evaluateFetch(&f, &answer)
 	if answer.PartitionError != None || answer.From < answer.UpTo || e.MaxWaitMs == 0 || answer.isElsewhere() ||
 		m.cfg.Rules.FetchHighWatermark && e.HighWatermark < answer.HighWatermark {
 		m.replyFetch(&answer)
@@ -39,9 +40,10 @@ func (m *QuorumStateMachine) onFetch(e *ReceiveFetch) {
 
 // evaluateFetch works out the answer as of now (Kafka: tryCompleteFetchRequest). Only a valid position counts as progress, and it does
 // so before the answer is made: the progress may raise the high watermark, with all that follows from that, and the answer tells it.
-func (m *QuorumStateMachine) evaluateFetch(f *fetchInfo) FetchAnswer {
+func (m *QuorumStateMachine) evaluateFetch(f *fetchInfo, answer *FetchAnswer) {
 	if err := m.checkLeaderOnly(f.epoch); err != None {
-		return m.fetchError(f, err)
+		m.emptyAnswer(f, err, answer)
+		return
 	}
 	log := &m.turn.log
 	position, at := log.Validate(f.offset, f.lastFetchedEpoch)
@@ -49,19 +51,21 @@ func (m *QuorumStateMachine) evaluateFetch(f *fetchInfo) FetchAnswer {
 		position, at = SnapshotPosition, latest // whatever the log still holds (KIP-630)
 	}
 	if position == ValidPosition && f.offset < log.End && f.maxBytes < 0 && m.cfg.Rules.ConfiguredFetchBytes {
-		return m.fetchError(f, UnknownServerError)
+		m.emptyAnswer(f, UnknownServerError, answer)
+		return
 	}
 	end := log.End
 	if position == ValidPosition {
 		advanced, ok := m.noteFetch(f.replica, log.Base(f.offset))
 		if !ok {
-			return m.fetchError(f, UnknownServerError)
+			m.emptyAnswer(f, UnknownServerError, answer)
+			return
 		}
 		if advanced {
 			m.publishHighWatermark()
 		}
 	}
-	answer := m.fetchError(f, None)
+	m.emptyAnswer(f, None, answer)
 	answer.HighWatermark = m.leader.HighWatermark
 	switch position {
 	case ValidPosition:
@@ -71,7 +75,6 @@ func (m *QuorumStateMachine) evaluateFetch(f *fetchInfo) FetchAnswer {
 	case SnapshotPosition:
 		answer.Snapshot = at
 	}
-	return answer
 }
 
 func (m *QuorumStateMachine) fetchLimit(requested int32) int32 {
@@ -81,19 +84,20 @@ func (m *QuorumStateMachine) fetchLimit(requested int32) int32 {
 	return maxBatchBytes
 }
 
-// fetchError is an answer without records: the shape that every answer has.
-func (m *QuorumStateMachine) fetchError(f *fetchInfo, err ErrorCode) FetchAnswer {
-	a := FetchAnswer{
-		Reply: Reply{Request: f.request}, HighWatermark: -1, LogStart: m.turn.log.Start,
-		Diverging: OffsetAndEpoch{-1, -1}, Snapshot: SnapshotID{-1, -1}, From: f.offset, UpTo: f.offset,
-	}
+// emptyAnswer is an answer without records: what every answer has.
+func (m *QuorumStateMachine) emptyAnswer(f *fetchInfo, err ErrorCode, a *FetchAnswer) {
+	a.Request, a.HighWatermark, a.LogStart = f.request, -1, m.turn.log.Start
+	a.Diverging, a.Snapshot = nowhere, nowhere
+	a.From, a.UpTo = f.offset, f.offset
 	m.describe(&a.PartitionReply, f.version, 17, m.listeners[f.listener], err)
-	return a
 }
+
+// nowhere is the absent position.
+var nowhere = OffsetAndEpoch{-1, -1}
 
 // isElsewhere: the records asked for are not the ones to continue with.
 func (a *FetchAnswer) isElsewhere() bool {
-	return a.Diverging != OffsetAndEpoch{-1, -1} || a.Snapshot != SnapshotID{-1, -1}
+	return a.Diverging != nowhere || a.Snapshot != nowhere
 }
 
 func (m *QuorumStateMachine) replyFetch(answer *FetchAnswer) {
@@ -105,6 +109,7 @@ func (m *QuorumStateMachine) replyFetch(answer *FetchAnswer) {
 }
 
 func (m *QuorumStateMachine) replyFetchError(f *fetchInfo, err ErrorCode) {
-	answer := m.fetchError(f, err)
+	var answer FetchAnswer
+	m.emptyAnswer(f, err, &answer)
 	m.replyFetch(&answer)
 }

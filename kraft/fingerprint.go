@@ -25,7 +25,7 @@ func (m *QuorumStateMachine) Fingerprint() [16]byte {
 		m.resigned.hash(&h)
 	}
 	m.requests.hash(&h)
-	m.parked.hash(&h)
+	m.parked.hash(&h, m.listeners)
 	m.history.hash(&h)
 	return h.sum()
 }

@@ -112,7 +112,7 @@ func (r *requestManager) hash(h *hash) {
 	}
 }
 
-func (p *parking) hash(h *hash) {
+func (p *parking) hash(h *hash, listeners []string) {
 	waiting := p.waiting()
 	h.word(uint64(len(waiting)))
 	for i := range waiting {
@@ -121,7 +121,8 @@ func (p *parking) hash(h *hash) {
 		h.key(f.replica)
 		h.word(uint64(f.offset))
 		h.word(uint64(uint32(f.epoch)) | uint64(uint32(f.lastFetchedEpoch))<<32)
-		h.word(uint64(uint32(f.maxBytes)) | uint64(uint16(f.version))<<32 | uint64(f.listener)<<48)
+		h.word(uint64(uint32(f.maxBytes)) | uint64(uint16(f.version))<<32)
+		h.text(listeners[f.listener])
 		h.word(uint64(uint32(f.epochThen)) | uint64(uint32(f.leader))<<32)
 		h.word(uint64(f.hw))
 		h.word(uint64(f.start))

@@ -1,15 +1,11 @@
 package kraft
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
 // A Fetch that finds nothing new is parked until there is something, or until its time is over. It is plain data: what it asks for,
 // and the answer that was right when it came.
 type parkedFetch struct {
 	fetchInfo
-	arrival uint64
 
 	// the answer at arrival: no error, no records
 	epochThen  Epoch
@@ -23,9 +19,8 @@ type parkedFetch struct {
 // parking holds the parked Fetches in order of (offset, arrival), which is the order they are answered in (Kafka:
 // ThresholdPurgatory). Those before head are gone.
 type parking struct {
-	fetches  []parkedFetch
-	head     int
-	arrivals uint64
+	fetches []parkedFetch
+	head    int
 }
 
 func (p *parking) waiting() []parkedFetch { return p.fetches[p.head:] }
@@ -33,16 +28,14 @@ func (p *parking) waiting() []parkedFetch { return p.fetches[p.head:] }
 func (m *QuorumStateMachine) park(f *fetchInfo, answer *FetchAnswer, waitMs int32) {
 	p := &m.parked
 	p.fetches, p.head = append(p.fetches[:0], p.waiting()...), 0
-	p.arrivals++
-	entry := parkedFetch{
-		fetchInfo: *f, arrival: p.arrivals,
-		epochThen: answer.LeaderEpoch, leader: answer.LeaderID, hw: answer.HighWatermark, start: answer.LogStart,
-		hasAddress: answer.HasEndpoint, address: answer.LeaderEndpoint,
+	at := len(p.fetches)
+	for at > 0 && p.fetches[at-1].offset > f.offset {
+		at--
 	}
-	at, _ := slices.BinarySearchFunc(p.fetches, &entry, func(a parkedFetch, b *parkedFetch) int {
-		return cmp.Or(cmp.Compare(a.offset, b.offset), cmp.Compare(a.arrival, b.arrival))
+	p.fetches = slices.Insert(p.fetches, at, parkedFetch{
+		fetchInfo: *f, epochThen: answer.LeaderEpoch, leader: answer.LeaderID, hw: answer.HighWatermark, start: answer.LogStart,
+		hasAddress: answer.HasEndpoint, address: answer.LeaderEndpoint,
 	})
-	p.fetches = slices.Insert(p.fetches, at, entry)
 	a := slot(m, &m.turn.out.park)
 	a.Request, a.FetchOffset, a.Until = f.request, f.offset, m.turn.now+Instant(waitMs)
 }
@@ -67,7 +60,8 @@ func (m *QuorumStateMachine) completeParked(upTo Offset) {
 		if !ok {
 			return
 		}
-		answer := m.evaluateFetch(&entry.fetchInfo)
+		var answer FetchAnswer
+		m.evaluateFetch(&entry.fetchInfo, &answer)
 		m.replyFetch(&answer)
 	}
 }
@@ -104,7 +98,7 @@ func (p *parkedFetch) answer() FetchAnswer {
 		PartitionReply: PartitionReply{
 			LeaderID: p.leader, LeaderEpoch: p.epochThen, HasEndpoint: p.hasAddress, LeaderEndpoint: p.address,
 		},
-		HighWatermark: p.hw, LogStart: p.start, Diverging: OffsetAndEpoch{-1, -1}, Snapshot: SnapshotID{-1, -1},
+		HighWatermark: p.hw, LogStart: p.start, Diverging: nowhere, Snapshot: nowhere,
 		From: p.offset, UpTo: p.offset,
 	}
 }
