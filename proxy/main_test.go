@@ -284,3 +284,6 @@ func eventually(t *testing.T, what string, ok func() bool) {
 		}
 	}
 }
+
+// rng2 is a generator of its own for a goroutine.
+func rng2(seed int) *rand.Rand { return rand.New(rand.NewPCG(uint64(seed), 2)) }

@@ -188,12 +188,12 @@ func (p *ruleParser) clause() error {
 	group := word
 	switch word {
 	case "request", "response":
-		group = "direction"
+		group = "of request and response"
 	case "nth", "every", "first":
-		group = "count"
+		group = "of nth, every and first"
 	}
 	if p.had[group] {
-		return p.fault(at, "only one %s", map[string]string{"direction": "of request and response", "count": "of nth, every and first"}[group])
+		return p.fault(at, "only one %s", group)
 	}
 	p.had[group] = true
 	switch word {
