@@ -256,13 +256,15 @@ func TestFault_GatedBytesPassUnchanged(t *testing.T) {
 func TestFault_LargeFramesPassTheGateInPieces(t *testing.T) {
 	up := newServer(t)
 	p := startProxy(t, up.addr(), func(c *Config) { c.Faults = []*Rule{rule(t, "drop Produce")} })
+	const limit = 1 << 20
+	p.loop.post(func() { p.loop.gateLimit = limit })
 	client := p.dial(1)
 	server := up.accept()
-	size := gateLimit + 10
+	size := limit + 10
 	head := binary.BigEndian.AppendUint32(nil, uint32(size))
 	go func() {
 		_, _ = client.Write(head)
-		zeros := make([]byte, 1<<20)
+		zeros := make([]byte, 100_000)
 		for left := size; left > 0; left -= min(left, len(zeros)) {
 			if _, err := client.Write(zeros[:min(left, len(zeros))]); err != nil {
 				return

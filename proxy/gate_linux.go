@@ -9,9 +9,9 @@ import (
 	"github.com/understudy-kafka/understudy/wire"
 )
 
-// gateLimit is the largest frame that is held for the rules; a larger one passes in pieces and unseen by them.
+// defaultGateLimit is the largest frame that is held for the rules; a larger one passes in pieces and unseen by them.
 // Kafka's largest answers (8 MiB of records) are well below.
-const gateLimit = 32 << 20
+const defaultGateLimit = 32 << 20
 
 // gate is what the rules have to know about a connection whose frames are held.
 type gate struct {
@@ -104,7 +104,7 @@ func (l *loop) ungate(f *flow) {
 			f.relay.gate = nil
 			continue
 		}
-		if size > gateLimit {
+		if size > l.gateLimit {
 			h.pass = 4 + size
 			l.log.warn("frame too large for the fault rules, passed on", "from", f.relay.client.String(),
 				"upstream", l.asked.upstream(f.relay.upstream), "bytes", strconv.Itoa(size))

@@ -17,13 +17,14 @@ const chunkSize = 64 << 10
 
 // loop owns all relayed sockets. Everything in it but the mailbox and the counters belongs to its one goroutine.
 type loop struct {
-	poll  *poller
-	clock clock
-	queue *queue
-	wake  func() // tells a sleeping recorder that there is something in the queue
-	asked *rules
-	log   *folder
-	stats *counters
+	poll      *poller
+	clock     clock
+	queue     *queue
+	wake      func() // tells a sleeping recorder that there is something in the queue
+	asked     *rules
+	gateLimit int // the largest frame that the rules see, bytes
+	log       *folder
+	stats     *counters
 
 	chunk      []byte
 	relays     map[*relay]struct{}
@@ -52,7 +53,7 @@ func newLoop(clk clock, q *queue, r *rules, log *folder, stats *counters) (*loop
 		return nil, err
 	}
 	return &loop{
-		poll: poll, clock: clk, queue: q, asked: r, log: log, stats: stats,
+		poll: poll, clock: clk, queue: q, asked: r, gateLimit: defaultGateLimit, log: log, stats: stats,
 		chunk: make([]byte, chunkSize), relays: map[*relay]struct{}{},
 	}, nil
 }

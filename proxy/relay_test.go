@@ -178,7 +178,9 @@ func TestRelay_ASlowReceiverHoldsTheSenderBack(t *testing.T) {
 	p := startProxy(t, up.addr(), nil)
 	client := p.dial(1)
 	server := up.accept()
-	stream := bytes.Repeat(framesOf(seeded(t), 1<<20), 48)
+	_ = client.SetWriteBuffer(64 << 10)
+	_ = server.SetReadBuffer(64 << 10)
+	stream := bytes.Repeat(framesOf(seeded(t), 1<<20), 24)
 	written := make(chan int, 1)
 	go func() {
 		n, _ := client.Write(stream)
@@ -196,7 +198,7 @@ func TestRelay_ASlowReceiverHoldsTheSenderBack(t *testing.T) {
 		}
 		return still > 100
 	})
-	if last > 40<<20 {
+	if last > 16<<20 {
 		t.Errorf("%d bytes taken from a sender whose receiver does not read", last)
 	}
 	select {
@@ -223,7 +225,7 @@ func TestRelay_ASlowReceiverThatIsResetEndsTheSender(t *testing.T) {
 	server := up.accept()
 	failed := make(chan error, 1)
 	go func() {
-		_, err := client.Write(make([]byte, 48<<20))
+		_, err := client.Write(make([]byte, 24<<20))
 		failed <- err
 	}()
 	eventually(t, "bytes are under way", func() bool { return p.Stats().BytesRequest > 1<<20 })

@@ -39,11 +39,11 @@ func (tp *tapping) closed(r *relay) {
 // count must together be exactly what was forwarded, and recording must go on at a frame.
 func TestTap_AFullQueueIsACountedGapOfWholeFrames(t *testing.T) {
 	rng := seeded(t)
-	for range 60 {
+	for range 15 {
 		tp := newTapping(4 * segmentSize)
 		r := newRelay(1, 0, -1, -1)
 		f := &r.flows[rng.IntN(2)]
-		stream, ends := randomFrames(rng, 1500, 8000)
+		stream, ends := randomFrames(rng, 1000, 8000)
 		for _, c := range chunks(rng, stream, 20_000) {
 			tp.tap(f, c, 1, 2)
 			if rng.IntN(200) == 0 {
@@ -100,7 +100,7 @@ func checkAccount(t *testing.T, tp *tapping, f *flow, stream []byte, ends []int)
 // the end of every connection that it had been told of.
 func TestTap_WithoutRoomAtAllConnectionsAreForgottenOrTold(t *testing.T) {
 	tp := newTapping(4 * segmentSize)
-	const conns = 40_000
+	const conns = 15_000
 	var told int
 	for i := range conns {
 		r := newRelay(uint64(i+1), 0, -1, -1)
