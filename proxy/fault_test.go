@@ -282,3 +282,17 @@ func TestFault_LargeFramesPassTheGateInPieces(t *testing.T) {
 		t.Errorf("behind the large frame: %q, %v", rest, err)
 	}
 }
+
+// fetchFrame is a Fetch v17 of a follower, with its size.
+func fetchFrame(t testing.TB) []byte {
+	t.Helper()
+	req := kmsg.NewPtrFetchRequest()
+	req.SetVersion(17)
+	p := kmsg.NewFetchRequestTopicPartition()
+	p.CurrentLeaderEpoch, p.FetchOffset, p.LastFetchedEpoch = 5, 100, 4
+	topic := kmsg.NewFetchRequestTopic()
+	topic.TopicID[15] = 1
+	topic.Partitions = append(topic.Partitions, p)
+	req.Topics = append(req.Topics, topic)
+	return kmsg.NewRequestFormatter(kmsg.FormatterClientID("raft-client-2")).AppendRequest(nil, req, 8)
+}

@@ -137,6 +137,9 @@ func (w *Writer) sentFrame(s *connState, o *Observation) framed {
 
 // describe writes the comment of a frame.
 func (w *Writer) describe(s *connState, o *Observation, f *framed) {
+	if w.opts.Pipe {
+		return
+	}
 	if s.prefix[0] == nil || f.dir == wire.Request && f.known {
 		s.clientID(o.Conn, f.header.ClientID)
 	}

@@ -58,6 +58,9 @@ type Options struct {
 	ChunkSize int           // largest chunk that becomes a zstd frame, bytes; 0 stands for 64 KiB
 	ChunkAge  time.Duration // longest time that a chunk stays open; 0 stands for 100 ms
 
+	// Pipe is for a stream to a program that reads along: it is not compressed and has no comments for people.
+	Pipe bool
+
 	// Background moves compression and writing to a goroutine of the writer. What it has not written yet is bounded
 	// by Backlog; beyond that chunks are given up and a gap says so.
 	Background bool

@@ -30,6 +30,10 @@ func createFile(name string) (file, error) {
 	return f, nil
 }
 
+// ErrBusy is what the io.Writer behind [NewWriter] may return to say that it has taken nothing and can be tried
+// again later. What it was given is lost, and told by gaps.
+var ErrBusy = errors.New("the reader does not keep up")
+
 // stream makes a file of an io.Writer.
 type stream struct {
 	out    io.Writer
@@ -41,7 +45,9 @@ func (s *stream) WriteAt(b []byte, _ int64) (int, error) {
 		return 0, s.broken
 	}
 	n, err := s.out.Write(b)
-	s.broken = err
+	if n > 0 || !errors.Is(err, ErrBusy) {
+		s.broken = err
+	}
 	return n, err
 }
 
@@ -237,11 +243,11 @@ func (s *store) write(at int64, c *chunk) error {
 				s.plain = appendInterface(s.plain, shown.name, shown.description)
 			}
 		}
-		s.out = s.enc.EncodeAll(s.plain, s.out)
+		s.out = s.compress(s.plain, s.out)
 	}
 	frame := int64(len(s.out))
 	if c != nil {
-		s.out = s.enc.EncodeAll(c.buf, s.out)
+		s.out = s.compress(c.buf, s.out)
 	}
 	if err := s.append(s.out); err != nil {
 		return err
@@ -258,6 +264,14 @@ func (s *store) write(at int64, c *chunk) error {
 		s.blocks += c.blocks
 	}
 	return nil
+}
+
+// compress appends b as a zstd frame; a pipe gets it as it is.
+func (s *store) compress(b, to []byte) []byte {
+	if s.opts.Pipe {
+		return append(to, b...)
+	}
+	return s.enc.EncodeAll(b, to)
 }
 
 // append writes whole zstd frames behind the last one. What a failed call has left there is cut off.
@@ -293,7 +307,7 @@ func (s *store) finish(more bool) error {
 	info.Config, info.Upstreams = nil, nil
 	plain, err := info.section(nil)
 	if err == nil {
-		err = s.append(s.enc.EncodeAll(plain, nil))
+		err = s.append(s.compress(plain, nil))
 	}
 	if err == nil && s.opts.Durability != DurabilityNone {
 		err = s.file.Sync()

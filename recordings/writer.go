@@ -73,7 +73,8 @@ func Create(base string, opts Options) (*Writer, error) {
 	return w, nil
 }
 
-// NewWriter writes a recording of one segment to a stream. After an error of the stream nothing more can be written.
+// NewWriter writes a recording of one segment to a stream. After an error of the stream other than [ErrBusy] nothing
+// more can be written.
 func NewWriter(out io.Writer, opts Options) (*Writer, error) {
 	opts.SegmentSize, opts.SegmentAge = 0, 0
 	opts.Durability = DurabilityNone
