@@ -29,7 +29,7 @@ func (m *QuorumStateMachine) sendBeginQuorumEpoch() {
 	}
 	if m.cfg.Rules.BeginOnlyToSilent {
 		for i := range m.leader.Voters {
-			if key := m.leader.Voters[i].Key; m.due(PeerTimer(SilenceTimer, key.ID)) {
+			if key := m.leader.Voters[i].Key; m.due(PeerTimer(SilenceTimer, key.ID)) || contains(m.turn.silent, key.ID) {
 				m.sendBeginTo(key)
 			}
 		}

@@ -31,7 +31,8 @@ type turnContext struct {
 	log    LogView // the machine's copy, changed as the actions are emitted
 	now    Instant
 	due    TimerSet
-	reset  []Timer // peer timers reset in this event: no longer due
+	reset  []Timer  // peer timers reset in this event: no longer due
+	silent []NodeID // voters adopted in this event that count as silent, although their timer was reset
 	choice int
 	out    *Actions
 }
@@ -62,7 +63,7 @@ func (m *QuorumStateMachine) OnEvent(ev Event, log *LogView, now Clock, out *Act
 	appended := t.log.appended[:0]
 	t.log = *log
 	t.log.appended = appended
-	t.now, t.due, t.reset, t.out = now.Now, now.Due, t.reset[:0], out
+	t.now, t.due, t.reset, t.silent, t.out = now.Now, now.Due, t.reset[:0], t.silent[:0], out
 	m.dispatch(ev)
 	return out.list
 }

@@ -90,6 +90,19 @@ func (r *Replica) noteFetch(now Instant, end, leaderEnd Offset) {
 func (m *QuorumStateMachine) resetObserverTimers(r *Replica) {
 	m.resetTimerAt(Timer{Kind: SessionTimer, Peer: r.Key}, r.LastFetch+sessionMs)
 	m.resetTimerAt(Timer{Kind: CaughtUpTimer, Peer: r.Key}, r.LastFetch+caughtUpMs)
+	if m.cfg.Rules.BeginOnlyToSilent {
+		m.resetTimerAt(Timer{Kind: SilenceTimer, Peer: r.Key}, r.LastFetch+Instant(m.cfg.Timeouts.FetchMs/2))
+	}
+}
+
+// adoptSilence lets the silence of a new voter begin at its last Fetch as an observer. A silence that has lasted long enough counts
+// in this very turn.
+func (m *QuorumStateMachine) adoptSilence(r *Replica) {
+	silent := r.LastFetch < 0 || m.due(Timer{Kind: SilenceTimer, Peer: r.Key})
+	m.resetSilence(r.Key.ID, r.LastFetch)
+	if silent {
+		m.turn.silent = append(m.turn.silent, r.Key.ID)
+	}
 }
 
 // selfReplica is the leader's own entry: among its observers if it is no voter any more.
@@ -132,8 +145,8 @@ func (m *QuorumStateMachine) takeVoterSet() {
 		}
 		old = slices.DeleteFunc(old, func(o Replica) bool { return o.Key.ID == v.Key.ID })
 		next = append(next, r)
-		if v.Key.ID != m.cfg.ID {
-			m.resetSilence(v.Key.ID, r.LastFetch)
+		if v.Key.ID != m.cfg.ID && !slices.ContainsFunc(l.Voters, func(o Replica) bool { return o.Key.ID == v.Key.ID }) {
+			m.adoptSilence(&r)
 		}
 	}
 	l.Voters = next
