@@ -35,7 +35,7 @@ type Answer struct {
 // Effect is one thing that a client did. Kind and arguments:
 //
 //	draw bounds value · persist [epoch leader voted votedDir version]
-//	epoch epoch offset · append leader|follower first last [[base epoch size]…] · hw offset · flush end
+//	epoch epoch offset · append leader|follower first last [[base epoch size timestamp]…] · hw offset · flush end
 //	truncate offset · truncateToSnapshot offset epoch · deleteBefore offset epoch · freeze offset epoch size · clean
 //	send number node host:port api version body · reply corr api version body
 //	commit base last epoch count · loadSnapshot|loadBootstrap offset epoch count · leaderChange leader epoch

@@ -16,7 +16,7 @@ package oracle
 //	upgrade   Epoch Version ValidateOnly
 //	restart   LoseUnflushed                  a new client on the same log and quorum state
 //	hold, release                            the listener keeps its readers open, or reads on
-//	log       From                           bytes of the log
+//	log From, snapshotBytes Offset Epoch     bytes of the log, of a snapshot
 //	drop, reset                              forgets one node, or all
 type Command struct {
 	Cmd  string `json:"cmd"`

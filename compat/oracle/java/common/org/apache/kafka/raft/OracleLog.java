@@ -75,7 +75,7 @@ final class OracleLog {
     private Object trace(Method m, Object[] args) throws Throwable {
         String operation = OPERATIONS.get(m.getName());
         if (operation != null) fx.attempt(operation);
-        if (m.getName().equals("appendAsLeader")) args[0] = OracleCanon.leaderChange((Records) args[0]);
+        if (m.getName().equals("appendAsLeader")) args[0] = OracleCanon.controlBatches((Records) args[0]);
         Object r;
         try {
             r = m.invoke(real, args);

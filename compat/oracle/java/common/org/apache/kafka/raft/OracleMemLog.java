@@ -19,7 +19,7 @@ import java.util.TreeMap;
 
 /** Batches kept as bytes in memory, with the rules of the file based metadata log. */
 final class OracleMemLog extends OracleLogBase {
-    private record Entry(long base, long last, int epoch, byte[] bytes) { }
+    private record Entry(long base, long last, int epoch, long timestamp, byte[] bytes) { }
 
     private final TopicPartition tp;
     private final Uuid topicId;
@@ -72,7 +72,7 @@ final class OracleMemLog extends OracleLogBase {
     }
 
     @Override public LogAppendInfo appendAsLeader(Records records, int epoch) {
-        return append(OracleCanon.leaderChange(records), epoch, true);
+        return append(OracleCanon.controlBatches(records), epoch, true);
     }
 
     @Override LogAppendInfo follow(Records records, int epoch) {
@@ -89,7 +89,7 @@ final class OracleMemLog extends OracleLogBase {
             b.ensureValid();
             ByteBuffer buf = ByteBuffer.allocate(b.sizeInBytes());
             ((MutableRecordBatch) b).writeTo(buf);
-            add.add(new Entry(b.baseOffset(), b.lastOffset(), b.partitionLeaderEpoch(), buf.array()));
+            add.add(new Entry(b.baseOffset(), b.lastOffset(), b.partitionLeaderEpoch(), b.maxTimestamp(), buf.array()));
         }
         if (add.isEmpty()) throw new CorruptRecordException("Append failed unexpectedly");
         if (add.get(0).base < end) throw new IllegalStateException("Unexpected offset in append, expected " + end + " got " + add.get(0).base);
@@ -99,7 +99,7 @@ final class OracleMemLog extends OracleLogBase {
             end = e.last + 1;
         }
         fx.add("append", leader ? "leader" : "follower", add.get(0).base, add.get(add.size() - 1).last,
-            add.stream().map(e -> List.of(e.base, e.epoch, e.bytes.length)).toList());
+            add.stream().map(e -> List.of(e.base, e.epoch, e.bytes.length, e.timestamp)).toList());
         return new LogAppendInfo(add.get(0).base, add.get(add.size() - 1).last);
     }
 

@@ -213,6 +213,7 @@ final class OracleNode {
                 metrics.close();
                 boot(c.flag("hold", false));
             }
+            case "snapshotBytes" -> out.put("bytes", Base64.getEncoder().encodeToString(log.memory.snapshots().get(new OffsetAndEpoch(c.num("offset", 0), epoch))));
             case "log" -> out.put("bytes", Base64.getEncoder().encodeToString(log.memory.bytes(c.num("from", 0))));
             default -> throw new IllegalArgumentException("unknown command " + command);
         }

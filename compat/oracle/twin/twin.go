@@ -1,0 +1,163 @@
+// Package twin runs the machine of package kraft in lock step with the real KafkaRaftClient: each command goes to a
+// node of package oracle and, as events decoded from the same bytes, to a machine of ours. After each command all that is
+// observable must be equal: every request and answer as bytes, the order of effects, the wait asked, and on request the
+// whole state with timers as absolute deadlines.
+//
+// The machine is told only what nobody decides: the values of random draws, time stamps of batches, the bytes of
+// snapshots that the state machine above made.
+package twin
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/understudy-kafka/understudy/compat"
+	"github.com/understudy-kafka/understudy/compat/oracle"
+	"github.com/understudy-kafka/understudy/kraft"
+)
+
+// Twin is an oracle.Stepper whose commands fail with a *Difference as soon as the two sides differ. It records the
+// schedule, so that a failure can be replayed and shrunk.
+type Twin struct {
+	Oracle     *oracle.Oracle
+	Coverage   *Coverage
+	StateEvery int64 // the whole state is compared after every n-th command; 0: only where the caller asks for it
+	Steps      int64
+
+	profile  compat.Profile
+	nodes    map[string]*node
+	schedule []oracle.Command
+}
+
+// New pairs an oracle with machines that have the rules of its release.
+func New(o *oracle.Oracle) *Twin {
+	return &Twin{Oracle: o, profile: profileOf(o.Build.Version), nodes: map[string]*node{}, Coverage: NewCoverage(), StateEvery: 1}
+}
+
+// SetProfile gives the machines that are started from now on the rules of another release.
+func (t *Twin) SetProfile(p compat.Profile) { t.profile = p }
+
+// Schedule is every command since the last Reset.
+func (t *Twin) Schedule() []oracle.Command { return t.schedule }
+
+// Reset forgets all nodes and the schedule.
+func (t *Twin) Reset() error {
+	t.nodes, t.schedule = map[string]*node{}, nil
+	_, err := t.Oracle.Do(oracle.Command{Cmd: "reset"})
+	return err
+}
+
+// Do carries out a command on both sides.
+func (t *Twin) Do(c oracle.Command) (*oracle.Answer, error) {
+	t.Steps++
+	t.schedule = append(t.schedule, c)
+	ask := c
+	compareState := c.State || t.StateEvery > 0 && t.Steps%t.StateEvery == 0
+	ask.State = compareState
+	a, err := t.Oracle.Do(ask)
+	if err != nil {
+		return nil, err
+	}
+	n := t.nodes[c.Node]
+	if c.Cmd == "init" {
+		n = newNode(t.profile, c, t.Coverage)
+		t.nodes[c.Node] = n
+		if err := t.seed(n, c); err != nil {
+			return nil, err
+		}
+	}
+	if n == nil {
+		return a, nil
+	}
+	if a.Created {
+		if n.made, err = t.snapshotBytes(c.Node, kraft.SnapshotID{Offset: kraft.Offset(c.Offset), Epoch: kraft.Epoch(c.Epoch)}); err != nil {
+			return nil, err
+		}
+	}
+	o, panicked := t.step(n, c, a)
+	if d := t.compare(n, c, a, o, panicked, compareState); d != nil {
+		return a, d
+	}
+	return a, nil
+}
+
+// step lets our node do the command. A panic of the machine is a difference too.
+func (t *Twin) step(n *node, c oracle.Command, a *oracle.Answer) (o outcome, panicked string) {
+	defer func() {
+		if r := recover(); r != nil {
+			o, panicked = n.out, fmt.Sprint(r)
+			n.dead = true
+		}
+	}()
+	return n.do(c, a), ""
+}
+
+// seed fills the log that the node starts with: batches of its disk, or the bootstrap checkpoint.
+func (t *Twin) seed(n *node, c oracle.Command) error {
+	if len(n.init.Log) > 0 {
+		if _, err := n.log.appendAll(n.init.Log, -1); err != nil {
+			return fmt.Errorf("initial log of %s: %w", c.Node, err)
+		}
+		n.log.flush()
+		return nil
+	}
+	if n.init.KRaft != 1 || len(n.init.Voters) == 0 {
+		return nil
+	}
+	bytes, err := t.snapshotBytes(c.Node, kraft.BootstrapSnapshot)
+	if err != nil {
+		return err
+	}
+	n.log.addSnapshot(kraft.BootstrapSnapshot, bytes)
+	return nil
+}
+
+// snapshotBytes copies what the state machine above has made.
+func (t *Twin) snapshotBytes(name string, id kraft.SnapshotID) ([]byte, error) {
+	a, err := t.Oracle.Do(oracle.Command{Cmd: "snapshotBytes", Node: name, Offset: int64(id.Offset), Epoch: int32(id.Epoch)})
+	if err != nil {
+		return nil, err
+	}
+	return slices.Clone(a.Bytes), nil
+}
+
+func (t *Twin) compare(n *node, c oracle.Command, a *oracle.Answer, o outcome, panicked string, withState bool) *Difference {
+	kafka, ours := lines(a.Effects, n.servers()), lines(o.effects, n.servers())
+	kafka, ours = append(kafka, fmt.Sprintf("waits %v", a.Waits)), append(ours, fmt.Sprintf("waits %v", o.waits))
+	kafka = append(kafka, fmt.Sprintf("fatal %t, finished %t", a.Fatal != "", a.Finished))
+	ours = append(ours, fmt.Sprintf("fatal %t, finished %t", n.dead, n.finished))
+	switch c.Cmd {
+	case "append":
+		kafka, ours = append(kafka, fmt.Sprintf("refused %t, offset %d", a.Error != "", a.Offset)), append(ours, fmt.Sprintf("refused %t, offset %d", o.refused, o.offset))
+	case "schedule", "resign", "upgrade":
+		kafka, ours = append(kafka, fmt.Sprintf("refused %t", a.Error != "")), append(ours, fmt.Sprintf("refused %t", o.refused))
+	case "deleteBefore":
+		kafka, ours = append(kafka, fmt.Sprintf("deleted %t", a.Deleted)), append(ours, fmt.Sprintf("deleted %t", o.deleted))
+	}
+	for _, p := range o.problems {
+		ours = append(ours, "PROBLEM "+p)
+	}
+	if panicked != "" {
+		ours = append(ours, "PANIC "+panicked)
+	}
+	if withState && a.State != nil && !n.dead {
+		kafka, ours = append(kafka, stateLines(a.State, a.Now)...), append(ours, stateLines(n.state(a.State), a.Now)...)
+	}
+	if slices.Equal(kafka, ours) {
+		return nil
+	}
+	if a.Fatal != "" {
+		kafka = append(kafka, "because "+a.Fatal)
+	}
+	if o.fatal != "" {
+		ours = append(ours, "because "+o.fatal)
+	}
+	if a.Error != "" {
+		kafka = append(kafka, "refused because "+a.Error)
+	}
+	d := &Difference{Version: t.Oracle.Build.Version, Step: t.Steps, Command: c, Kafka: kafka, Ours: ours, Where: diff(kafka, ours)}
+	if n.hand.event != nil {
+		d.Event = n.hand.event.String()
+	}
+	return d
+}
