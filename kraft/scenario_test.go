@@ -182,7 +182,10 @@ func TestCluster_AddsAndRemovesVoters(t *testing.T) {
 	cfg := config(4)
 	cfg.BootstrapServers = []kraft.Address{address(1), address(2), address(3)}
 	n := c.add(cfg)
-	c.run(func() bool { return n.log.LogView.HighWatermark > 0 })
+	c.run(func() bool { // only an observer that has caught up is taken
+		l, ok := leader.machine.Role().(*kraft.Leader)
+		return ok && len(l.Observers) == 1 && l.Observers[0].LastCaughtUp > 0
+	})
 	leader.ask(func(r kraft.Request) kraft.Event {
 		return &kraft.ReceiveAddRaftVoter{Request: r, Voter: dynamicVoter(4).Key, Endpoints: endpoints(4), AckWhenCommitted: true}
 	})

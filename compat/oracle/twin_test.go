@@ -1,7 +1,6 @@
 package oracle_test
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/understudy-kafka/understudy/compat/oracle"
@@ -29,5 +28,3 @@ func TestKafka_MachineFollowsScripts(t *testing.T) {
 		})
 	}
 }
-
-var _ = errors.As
