@@ -61,7 +61,7 @@ Exit codes: 0 conforms, 1 diverges, 3 inconclusive, 2 wrong usage, 4 an I/O erro
 
 // check judges the files and prints the report.
 func check(ctx context.Context, flags *checkFlags, files []string, stdin io.Reader, stdout, stderr io.Writer) error {
-	names, err := listeners(flags.nodes)
+	names, err := listeners("node", flags.nodes)
 	if err != nil {
 		return err
 	}
@@ -114,17 +114,17 @@ func check(ctx context.Context, flags *checkFlags, files []string, stdin io.Read
 	}
 }
 
-// listeners reads the --node flags.
-func listeners(flags []string) (map[string]kraft.NodeID, error) {
+// listeners reads flags that say which node listens where.
+func listeners(name string, flags []string) (map[string]kraft.NodeID, error) {
 	names := map[string]kraft.NodeID{}
 	for _, flag := range flags {
 		id, address, ok := strings.Cut(flag, "=")
 		n, err := strconv.ParseInt(id, 10, 32)
 		if !ok || err != nil || n < 0 || !strings.Contains(address, ":") {
-			return nil, usageError("--node %q: want ID=HOST:PORT", flag)
+			return nil, usageError("--%s %q: want ID=HOST:PORT", name, flag)
 		}
 		if other, taken := names[address]; taken && other != kraft.NodeID(n) {
-			return nil, usageError("--node: %s is said to be node %s and node %d", address, other, n)
+			return nil, usageError("--%s: %s is said to be node %s and node %d", name, address, other, n)
 		}
 		names[address] = kraft.NodeID(n)
 	}

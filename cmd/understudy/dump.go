@@ -1,0 +1,245 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/understudy-kafka/understudy/kraft"
+	"github.com/understudy-kafka/understudy/recordings"
+	"github.com/understudy-kafka/understudy/wire"
+)
+
+// dumpFlags are the flags of dump.
+type dumpFlags struct {
+	output    string
+	listeners []string
+	nodes     []int32
+	keys      []string
+	epochs    []int32
+	conns     []uint
+	limit     uint64
+	follow    bool
+}
+
+func newDumpCommand() *cobra.Command {
+	var flags dumpFlags
+	cmd := &cobra.Command{
+		Use:   "dump FILE...",
+		Short: "Print recordings and captures, one line for each frame",
+		Long: `dump prints what is in recordings and captures (pcap or pcapng, plain, gzip or zstd; - is stdin), one line for
+each frame: when, connection, who to whom, and the message. Several files are merged by time. With -o json each line is an
+object that holds the whole message with Kafka's field names.
+
+Filters are joined: a frame is printed if it passes all that are given. The responses of a request that passes --key pass too.
+Connections and gaps are printed unless --key or --epoch is given.
+
+What a redacted recording withholds is named, not shown. Secrets are never printed.`,
+		Example: `  understudy dump run
+  understudy dump --key Vote --key BeginQuorumEpoch run-000001.pcapng.zst
+  understudy dump --node 2 --epoch 7 --listener 1=c1:9093 --listener 2=c2:9093 capture.pcap.gz
+  tcpdump -i any -w - 'tcp port 9093' | understudy dump -
+  understudy dump -o json --key Fetch run | jq .body
+  understudy dump --follow run`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return dump(cmd.Context(), &flags, args, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&flags.output, "output", "o", "text", "text or json (one object a line)")
+	f.StringArrayVar(&flags.listeners, "listener", nil, "which node listens where, `ID=HOST:PORT`; otherwise learnt from the traffic")
+	f.Int32SliceVar(&flags.nodes, "node", nil, "only frames from or to this node `ID`")
+	f.StringArrayVar(&flags.keys, "key", nil, "only messages with this `NAME`, spelt as Kafka does")
+	f.Int32SliceVar(&flags.epochs, "epoch", nil, "only messages that name this epoch")
+	f.UintSliceVar(&flags.conns, "conn", nil, "only this connection")
+	f.Uint64Var(&flags.limit, "limit", 0, "stop after so many lines; 0: never")
+	f.BoolVar(&flags.follow, "follow", false, "wait for more at the end of a recording that is being written")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("key", cobra.FixedCompletions(keyNames(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// keyNames lists Kafka's api keys by name.
+func keyNames() (names []string) {
+	for key := int16(0); ; key++ {
+		name := wire.Name(key)
+		if _, ok := wire.KeyOf(name); !ok {
+			return names
+		}
+		names = append(names, name)
+	}
+}
+
+// dump prints the files.
+func dump(ctx context.Context, flags *dumpFlags, files []string, stdin io.Reader, stdout, stderr io.Writer) error {
+	d, err := newDumper(flags)
+	if err != nil {
+		return err
+	}
+	source, err := openChecked(ctx, flags.follow, files, stdin)
+	if err != nil {
+		return &exitError{exitRuntime, err}
+	}
+	defer source.Close()
+	out := bufio.NewWriterSize(stdout, 64<<10)
+	show := newProgress(stderr, source)
+	var o recordings.Observation
+	for flags.limit == 0 || d.lines < flags.limit {
+		err := source.Next(&o)
+		if err != nil {
+			show.end()
+			if !errors.Is(err, io.EOF) && !errors.Is(err, ctx.Err()) {
+				return &exitError{exitRuntime, errors.Join(err, out.Flush())}
+			}
+			break
+		}
+		if _, err := out.Write(d.observation(&o)); err != nil {
+			return &exitError{exitRuntime, fmt.Errorf("write: %w", err)}
+		}
+		if flags.follow {
+			if err := out.Flush(); err != nil {
+				return &exitError{exitRuntime, fmt.Errorf("write: %w", err)}
+			}
+		}
+		if d.seen++; d.seen%4096 == 0 {
+			show.at(d.seen)
+			if ctx.Err() != nil {
+				break
+			}
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return &exitError{exitRuntime, fmt.Errorf("write: %w", err)}
+	}
+	return reportDamage(source.Damage(), stderr)
+}
+
+// reportDamage tells what could not be read. A file that is cut off, or still being written, is no failure.
+func reportDamage(list []*recordings.Damage, stderr io.Writer) error {
+	failed := false
+	for _, d := range list {
+		fmt.Fprintf(stderr, "understudy: %v\n", d)
+		failed = failed || !errors.Is(d, recordings.ErrCut) && !errors.Is(d, recordings.ErrNoTrailer)
+	}
+	if failed {
+		return &exitError{code: exitRuntime}
+	}
+	return nil
+}
+
+// dumper prints observations.
+type dumper struct {
+	flags  *dumpFlags
+	json   bool
+	keys   []int16
+	names  map[string]kraft.NodeID // by endpoint
+	conns  map[*recordings.Conn]*dumpedConn
+	decode wire.Decoder
+	out    []byte
+	lines  uint64
+	seen   uint64
+}
+
+// dumpedConn is what is known of a connection.
+type dumpedConn struct {
+	pairs    wire.Pairer
+	clientID string
+}
+
+func newDumper(flags *dumpFlags) (*dumper, error) {
+	d := &dumper{flags: flags, conns: map[*recordings.Conn]*dumpedConn{}}
+	switch flags.output {
+	case "text":
+	case "json":
+		d.json = true
+	default:
+		return nil, usageError("--output %q: want text or json", flags.output)
+	}
+	for _, name := range flags.keys {
+		key, ok := wire.KeyOf(name)
+		if !ok {
+			return nil, usageError("--key %q: no message of Kafka has this name%s", name, suggestKey(name))
+		}
+		d.keys = append(d.keys, key)
+	}
+	var err error
+	if d.names, err = listeners("listener", flags.listeners); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// suggestKey looks for a name that differs only in case.
+func suggestKey(name string) string {
+	for _, known := range keyNames() {
+		if strings.EqualFold(known, name) {
+			return "; did you mean " + known + "?"
+		}
+	}
+	return ""
+}
+
+// observation returns the lines of an observation: one, or none if a filter holds it back.
+func (d *dumper) observation(o *recordings.Observation) []byte {
+	c := d.conns[o.Conn]
+	if c == nil {
+		c = &dumpedConn{}
+		d.conns[o.Conn] = c
+	}
+	d.out = d.out[:0]
+	if o.Kind == recordings.KindFrame {
+		d.frame(c, o)
+		return d.out
+	}
+	switch o.Kind {
+	case recordings.KindClose:
+		delete(d.conns, o.Conn)
+	case recordings.KindGap:
+		c.pairs.Reset()
+	case recordings.KindOpen, recordings.KindFrame:
+	}
+	if len(d.keys) == 0 && len(d.flags.epochs) == 0 && d.wanted(c, o) {
+		d.lines++
+		d.event(c, o)
+	}
+	return d.out
+}
+
+// wanted applies the filters that concern the connection.
+func (d *dumper) wanted(c *dumpedConn, o *recordings.Observation) bool {
+	if len(d.flags.conns) > 0 && !slices.Contains(d.flags.conns, uint(o.Conn.ID)) {
+		return false
+	}
+	if len(d.flags.nodes) == 0 {
+		return true
+	}
+	return slices.Contains(d.flags.nodes, int32(d.server(o.Conn))) || slices.Contains(d.flags.nodes, int32(c.client()))
+}
+
+// server is the node that listens.
+func (d *dumper) server(c *recordings.Conn) kraft.NodeID {
+	if c.Node != kraft.NoNode {
+		return c.Node
+	}
+	if id, ok := d.names[c.Endpoint]; ok {
+		return id
+	}
+	return kraft.NoNode
+}
+
+// client is the node that a client id names: "raft-client-2" of the raft layer, "2" of the other channels.
+func (c *dumpedConn) client() kraft.NodeID {
+	var id int32
+	text := strings.TrimPrefix(c.clientID, "raft-client-")
+	if n, err := fmt.Sscanf(text, "%d", &id); n != 1 || err != nil || fmt.Sprint(id) != text || id < 0 {
+		return kraft.NoNode
+	}
+	return kraft.NodeID(id)
+}
