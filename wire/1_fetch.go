@@ -63,7 +63,7 @@ type FetchRequest struct {
 // Parse reads the body of a request of version 4 to 18 in place. It allocates nothing unless it fails.
 func (f *FetchRequest) Parse(version int16, body []byte) error {
 	if version < 4 || version > 18 {
-		return fmt.Errorf("Fetch v%d: %w", version, ErrUnsupported)
+		return fmt.Errorf("%s v%d: %w", Name(KeyFetch), version, ErrUnsupported)
 	}
 	*f = FetchRequest{
 		ReplicaID: kraft.NoNode, ReplicaEpoch: -1, Epoch: -1, LastFetchedEpoch: -1,
@@ -91,7 +91,7 @@ func (f *FetchRequest) Parse(version int16, body []byte) error {
 		}
 	}
 	if r.bad {
-		return fmt.Errorf("Fetch v%d request: %w", version, ErrMalformed)
+		return fmt.Errorf("%s v%d request: %w", Name(KeyFetch), version, ErrMalformed)
 	}
 	return nil
 }
@@ -109,7 +109,7 @@ func (f *FetchRequest) head(version int16, r *reader) error {
 		r.skip(8) // session id and epoch
 	}
 	if n := r.array(); n != 1 && !r.bad {
-		return fmt.Errorf("Fetch v%d with %d topics: %w", version, n, ErrShape)
+		return fmt.Errorf("%s v%d request with %d topics: %w", Name(KeyFetch), version, n, ErrShape)
 	}
 	if version >= 13 {
 		f.TopicID = r.uuid()
@@ -117,7 +117,7 @@ func (f *FetchRequest) head(version int16, r *reader) error {
 		r.fail()
 	}
 	if n := r.array(); n != 1 && !r.bad {
-		return fmt.Errorf("Fetch v%d with %d partitions: %w", version, n, ErrShape)
+		return fmt.Errorf("%s v%d request with %d partitions: %w", Name(KeyFetch), version, n, ErrShape)
 	}
 	f.Partition = r.int32()
 	if version >= 9 {
@@ -233,7 +233,7 @@ type FetchResponse struct {
 // Parse reads the body of a response to a request of version 4 to 18 in place. It allocates nothing unless it fails.
 func (f *FetchResponse) Parse(version int16, body []byte) error {
 	if version < 4 || version > 18 {
-		return fmt.Errorf("Fetch v%d: %w", version, ErrUnsupported)
+		return fmt.Errorf("%s v%d: %w", Name(KeyFetch), version, ErrUnsupported)
 	}
 	*f = FetchResponse{
 		HighWatermark: -1, LogStartOffset: -1, DivergingEpoch: -1, DivergingEnd: -1,
@@ -261,7 +261,7 @@ func (f *FetchResponse) Parse(version int16, body []byte) error {
 		}
 	}
 	if r.bad {
-		return fmt.Errorf("Fetch v%d response: %w", version, ErrMalformed)
+		return fmt.Errorf("%s v%d response: %w", Name(KeyFetch), version, ErrMalformed)
 	}
 	return nil
 }
@@ -278,7 +278,7 @@ func (f *FetchResponse) head(version int16, r *reader) error {
 	case r.bad, n <= 0 && f.ErrorCode != kraft.None:
 		return nil
 	default:
-		return fmt.Errorf("Fetch v%d response with %d topics: %w", version, max(n, 0), ErrShape)
+		return fmt.Errorf("%s v%d response with %d topics: %w", Name(KeyFetch), version, max(n, 0), ErrShape)
 	}
 	if version >= 13 {
 		f.TopicID = r.uuid()
@@ -286,7 +286,7 @@ func (f *FetchResponse) head(version int16, r *reader) error {
 		r.fail()
 	}
 	if n := r.array(); n != 1 && !r.bad {
-		return fmt.Errorf("Fetch v%d response with %d partitions: %w", version, n, ErrShape)
+		return fmt.Errorf("%s v%d response with %d partitions: %w", Name(KeyFetch), version, n, ErrShape)
 	}
 	f.HasPartition = true
 	f.Partition = r.int32()

@@ -9,9 +9,9 @@ import (
 // line prints the request, "epoch 3, from 48@2, hw 46".
 func (f *FetchRequest) line(version int16, l line) line {
 	l = l.add("epoch ").num(int64(f.Epoch)).add(", from ").logEnd(int64(f.Offset), int32(f.LastFetchedEpoch))
-	switch {
-	case f.HighWatermark == NoHighWatermark:
-	case f.HighWatermark == -1:
+	switch f.HighWatermark {
+	case NoHighWatermark:
+	case -1:
 		l = l.add(", hw unknown")
 	default:
 		l = l.add(", hw ").num(int64(f.HighWatermark))

@@ -41,7 +41,7 @@ type FetchSnapshotResponse struct {
 // Parse reads the body of a response of version 0 or 1 in place.
 func (f *FetchSnapshotResponse) Parse(version int16, body []byte) error {
 	if version < 0 || version > 1 {
-		return fmt.Errorf("FetchSnapshot v%d: %w", version, ErrUnsupported)
+		return fmt.Errorf("%s v%d: %w", Name(KeyFetchSnapshot), version, ErrUnsupported)
 	}
 	*f = FetchSnapshotResponse{}
 	r := reader{b: body, flex: true}
@@ -54,11 +54,11 @@ func (f *FetchSnapshotResponse) Parse(version int16, body []byte) error {
 		}
 	case r.bad, n <= 0 && f.ErrorCode != kraft.None:
 	default:
-		return fmt.Errorf("FetchSnapshot v%d response with %d topics: %w", version, max(n, 0), ErrShape)
+		return fmt.Errorf("%s v%d response with %d topics: %w", Name(KeyFetchSnapshot), version, max(n, 0), ErrShape)
 	}
 	r.tags()
 	if r.bad {
-		return fmt.Errorf("FetchSnapshot v%d response: %w", version, ErrMalformed)
+		return fmt.Errorf("%s v%d response: %w", Name(KeyFetchSnapshot), version, ErrMalformed)
 	}
 	return nil
 }
@@ -68,7 +68,7 @@ func (f *FetchSnapshotResponse) topic(version int16, r *reader) error {
 		r.fail()
 	}
 	if n := r.array(); n != 1 && !r.bad {
-		return fmt.Errorf("FetchSnapshot v%d response with %d partitions: %w", version, n, ErrShape)
+		return fmt.Errorf("%s v%d response with %d partitions: %w", Name(KeyFetchSnapshot), version, n, ErrShape)
 	}
 	f.HasPartition = true
 	f.Partition = r.int32()

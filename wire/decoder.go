@@ -45,7 +45,7 @@ func (d *Decoder) Request(key, version int16, body []byte) (kmsg.Request, error)
 		s.request = kmsg.RequestForKey(key)
 		s.init(s.request)
 	}
-	if len(body) > s.limit && len(body)-opaqueInRequest(key, version, body) > s.limit {
+	if len(body) > s.limit && len(body)-opaqueInRequest(key, body) > s.limit {
 		return nil, fmt.Errorf("%s v%d request of %d bytes: %w", Name(key), version, len(body), ErrTooBig)
 	}
 	s.value.SetZero()
@@ -123,7 +123,7 @@ func perByte(t reflect.Type) int {
 }
 
 // opaqueInRequest is the number of bytes of a request that stay one slice when it is decoded.
-func opaqueInRequest(key, version int16, body []byte) int {
+func opaqueInRequest(key int16, body []byte) int {
 	if key == KeyEnvelope {
 		r := reader{b: body, flex: true}
 		return len(r.blob())

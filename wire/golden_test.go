@@ -49,18 +49,22 @@ var goldenControls = []struct {
 	value  string
 	text   string
 }{
-	{"leader change", goldenLeaderChange(),
+	{
+		"leader change", goldenLeaderChange(),
 		`0000 00000001 04 00000001 00 00000002 00 00000003 00 03 00000001 00 00000002 00 00`,
-		"LeaderChange leader 1, voters [1 2 3], granted by [1 2]"},
+		"LeaderChange leader 1, voters [1 2 3], granted by [1 2]",
+	},
 	{"kraft version", KRaftVersion{Level: 1}, `0000 0001 00`, "KRaftVersion 1"},
 	{"snapshot header", SnapshotHeader{Timestamp: goldenTime}, `0000 0000018bcfe56800 00`, "SnapshotHeader last timestamp 1700000000000"},
 	{"snapshot footer", SnapshotFooter{}, `0000 00`, "SnapshotFooter"},
-	{"voters", goldenVoters(), `0000 03
+	{
+		"voters", goldenVoters(), `0000 03
 		00000001 11111111111111111111111111111111 02 0b434f4e54524f4c4c4552 036331 2385 00 0000 0001 00 00
 		00000002 22222222222222222222222222222222 02 0b434f4e54524f4c4c4552 036332 2385 00 0000 0001 00 00
 		00`,
 		"KRaftVoters 1/EREREREREREREREREREREQ at CONTROLLER://c1:9093 (kraft.version 0..1), " +
-			"2/IiIiIiIiIiIiIiIiIiIiIg at CONTROLLER://c2:9093 (kraft.version 0..1)"},
+			"2/IiIiIiIiIiIiIiIiIiIiIg at CONTROLLER://c2:9093 (kraft.version 0..1)",
+	},
 }
 
 func TestControl_GoldenBytes(t *testing.T) {
@@ -99,12 +103,15 @@ var goldenBatches = []struct {
 	{"leader change at offset 0, epoch 1", control(0, 1), []Record{NewControl(goldenLeaderChange())}, `
 		00000000000000000000005e00000001021735ab2b0020000000000000018bcfe568000000018bcfe56800ffffffffffffffffffffffffffff00000001
 		580000000800000002440000000000010400000001000000000200000000030003000000010000000002000000`},
-	{"first batch of a 0-0 checkpoint", control(0, 0),
-		[]Record{NewControl(SnapshotHeader{Timestamp: goldenTime}), NewControl(KRaftVersion{Level: 1}), NewControl(goldenVoters())}, `
+	{
+		"first batch of a 0-0 checkpoint", control(0, 0),
+		[]Record{NewControl(SnapshotHeader{Timestamp: goldenTime}), NewControl(KRaftVersion{Level: 1}), NewControl(goldenVoters())},
+		`
 		0000000000000000000000c00000000002643a70c50020000000020000018bcfe568000000018bcfe56800ffffffffffffffffffffffffffff00000003
 		2a00000008000000031600000000018bcfe568000000
 		1e00000208000000050a000000010000
-		ce010000040800000006b8010000030000000111111111111111111111111111111111020b434f4e54524f4c4c45520363312385000000000100000000000222222222222222222222222222222222020b434f4e54524f4c4c45520363322385000000000100000000`},
+		ce010000040800000006b8010000030000000111111111111111111111111111111111020b434f4e54524f4c4c45520363312385000000000100000000000222222222222222222222222222222222020b434f4e54524f4c4c45520363322385000000000100000000`,
+	},
 	{"its footer", control(3, 0), []Record{NewControl(SnapshotFooter{})}, `
 		00000000000000030000003f00000000028f6608e60020000000000000018bcfe568000000018bcfe56800ffffffffffffffffffffffffffff00000001
 		1a00000008000000040600000000`},

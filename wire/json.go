@@ -108,8 +108,12 @@ func AppendBatchJSON(dst []byte, b *Batch, o JSONOptions) []byte {
 		name  string
 		value int64
 	}{
-		{`{"baseOffset":`, int64(b.BaseOffset)}, {`,"lastOffset":`, int64(b.LastOffset())}, {`,"epoch":`, int64(b.Epoch)},
-		{`,"count":`, int64(b.Count)}, {`,"baseTimestamp":`, b.BaseTimestamp}, {`,"size":`, int64(len(b.Bytes))},
+		{`{"baseOffset":`, int64(b.BaseOffset)},
+		{`,"lastOffset":`, int64(b.LastOffset())},
+		{`,"epoch":`, int64(b.Epoch)},
+		{`,"count":`, int64(b.Count)},
+		{`,"baseTimestamp":`, b.BaseTimestamp},
+		{`,"size":`, int64(len(b.Bytes))},
 	} {
 		dst = strconv.AppendInt(append(dst, f.name...), f.value, 10)
 	}

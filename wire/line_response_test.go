@@ -24,10 +24,12 @@ var lineResponses = []struct {
 	message kmsg.Response
 	want    string
 }{
-	{responseAs(1, func(m *kmsg.SASLHandshakeResponse) {
-		m.ErrorCode, m.SupportedMechanisms = 33, []string{"PLAIN", "SCRAM-SHA-256"}
-	}),
-		"SaslHandshake v1 UNSUPPORTED_SASL_MECHANISM, mechanisms [PLAIN SCRAM-SHA-256]"},
+	{
+		responseAs(1, func(m *kmsg.SASLHandshakeResponse) {
+			m.ErrorCode, m.SupportedMechanisms = 33, []string{"PLAIN", "SCRAM-SHA-256"}
+		}),
+		"SaslHandshake v1 UNSUPPORTED_SASL_MECHANISM, mechanisms [PLAIN SCRAM-SHA-256]",
+	},
 	{responseAs(0, func(m *kmsg.ApiVersionsResponse) {
 		m.ErrorCode, m.ApiKeys = 35, []kmsg.ApiVersionsResponseApiKey{{ApiKey: 18, MaxVersion: 4}}
 	}), "ApiVersions v0 UNSUPPORTED_VERSION, keys [ApiVersions:0..4]"},
@@ -89,20 +91,22 @@ var lineResponses = []struct {
 		m.ClusterID, m.ControllerID, m.Brokers = "abc", 2, []kmsg.DescribeClusterResponseBroker{{NodeID: 2, Host: "c2", Port: 9093}}
 	}), "DescribeCluster v2 cluster abc, controller 2, nodes [2@c2:9093]"},
 	{responseAs(4, func(m *kmsg.BrokerRegistrationResponse) { m.BrokerEpoch = 15 }), "BrokerRegistration v4 ok, broker epoch 15"},
-	{responseAs(1, func(m *kmsg.BrokerHeartbeatResponse) { m.IsCaughtUp, m.IsFenced, m.ShouldShutdown = true, true, true }),
-		"BrokerHeartbeat v1 ok, caught up, fenced, should shut down"},
+	{
+		responseAs(1, func(m *kmsg.BrokerHeartbeatResponse) { m.IsCaughtUp, m.IsFenced, m.ShouldShutdown = true, true, true }),
+		"BrokerHeartbeat v1 ok, caught up, fenced, should shut down",
+	},
 	{responseAs(0, func(m *kmsg.UnregisterBrokerResponse) { m.ErrorCode = 102 }), "UnregisterBroker v0 BROKER_ID_NOT_REGISTERED"},
 	{responseAs(0, func(m *kmsg.ControllerRegistrationResponse) { m.ErrorCode = 41 }), "ControllerRegistration v0 NOT_CONTROLLER"},
 	{responseAs(0, func(m *kmsg.AddRaftVoterResponse) { m.ErrorCode, m.ErrorMessage = 126, text("") }), "AddRaftVoter v0 DUPLICATE_VOTER"},
 	{responseAs(0, func(m *kmsg.RemoveRaftVoterResponse) { m.ErrorCode = 127 }), "RemoveRaftVoter v0 VOTER_NOT_FOUND"},
-	{responseAs(0, func(m *kmsg.UpdateRaftVoterResponse) {}), "UpdateRaftVoter v0 ok, leader none, epoch -1"},
+	{responseAs(0, func(*kmsg.UpdateRaftVoterResponse) {}), "UpdateRaftVoter v0 ok, leader none, epoch -1"},
 	{responseAs(0, func(m *kmsg.UpdateRaftVoterResponse) {
 		m.CurrentLeader = kmsg.UpdateRaftVoterResponseCurrentLeader{LeaderID: 1, LeaderEpoch: 5, Host: "c1", Port: 9093}
 	}), "UpdateRaftVoter v0 ok, leader 1, epoch 5 at c1:9093"},
-	{responseAs(0, func(m *kmsg.UnregisterControllerResponse) {}), "UnregisterController v0 ok"},
+	{responseAs(0, func(*kmsg.UnregisterControllerResponse) {}), "UnregisterController v0 ok"},
 
 	{responseAs(17, func(m *kmsg.FetchResponse) { m.ErrorCode = 104 }), "Fetch v17 INCONSISTENT_CLUSTER_ID"},
-	{responseAs(17, func(m *kmsg.FetchResponse) {}), "Fetch v17 not of KRaft's shape: 0 topics, session 0"},
+	{responseAs(17, func(*kmsg.FetchResponse) {}), "Fetch v17 not of KRaft's shape: 0 topics, session 0"},
 	{fetched(func(m *kmsg.FetchResponse, p *kmsg.FetchResponseTopicPartition) {
 		p.ErrorCode = 6
 		m.Brokers = []kmsg.FetchResponseBroker{{NodeID: 2, Host: "c2", Port: 9093}}
@@ -113,21 +117,27 @@ var lineResponses = []struct {
 	{fetched(func(_ *kmsg.FetchResponse, p *kmsg.FetchResponseTopicPartition) {
 		p.SnapshotID.Epoch, p.SnapshotID.EndOffset = 3, 7228
 	}), "Fetch v17 snapshot 7228@3, leader 2, epoch 3"},
-	{fetched(func(_ *kmsg.FetchResponse, p *kmsg.FetchResponseTopicPartition) { p.HighWatermark = -1 }),
-		"Fetch v17 hw unknown, no records, leader 2, epoch 3"},
+	{
+		fetched(func(_ *kmsg.FetchResponse, p *kmsg.FetchResponseTopicPartition) { p.HighWatermark = -1 }),
+		"Fetch v17 hw unknown, no records, leader 2, epoch 3",
+	},
 	{fetched(func(_ *kmsg.FetchResponse, p *kmsg.FetchResponseTopicPartition) {
 		p.HighWatermark, p.RecordBatches = 48, noRecords(3)
 	}), "Fetch v17 hw 48, records 0..2, leader 2, epoch 3"},
 	{fetched(func(_ *kmsg.FetchResponse, p *kmsg.FetchResponseTopicPartition) {
 		p.RecordBatches = append(noRecords(3), noRecords(2)[:30]...)
 	}), "Fetch v17 hw 0, records 0..2 and a cut batch, leader 2, epoch 3"},
-	{fetched(func(_ *kmsg.FetchResponse, p *kmsg.FetchResponseTopicPartition) { p.RecordBatches = noRecords(2)[:5] }),
-		"Fetch v17 hw 0, records cut within the first batch, leader 2, epoch 3"},
+	{
+		fetched(func(_ *kmsg.FetchResponse, p *kmsg.FetchResponseTopicPartition) { p.RecordBatches = noRecords(2)[:5] }),
+		"Fetch v17 hw 0, records cut within the first batch, leader 2, epoch 3",
+	},
 	{fetched(func(_ *kmsg.FetchResponse, p *kmsg.FetchResponseTopicPartition) {
 		p.RecordBatches = append(noRecords(1), make([]byte, 61)...)
 	}), "Fetch v17 hw 0, records 0..0 and a malformed batch, leader 2, epoch 3"},
-	{fetched(func(_ *kmsg.FetchResponse, p *kmsg.FetchResponseTopicPartition) { p.RecordBatches = make([]byte, 61) }),
-		"Fetch v17 hw 0, records malformed, leader 2, epoch 3"},
+	{
+		fetched(func(_ *kmsg.FetchResponse, p *kmsg.FetchResponseTopicPartition) { p.RecordBatches = make([]byte, 61) }),
+		"Fetch v17 hw 0, records malformed, leader 2, epoch 3",
+	},
 }
 
 func TestResponseLine_EachKey(t *testing.T) {
@@ -158,7 +168,7 @@ func TestResponseLine_RefusedApiVersions(t *testing.T) {
 
 func TestFetchLines_DoNotAllocate(t *testing.T) {
 	h, request := goldenFetch(t, goldenFetchV18)
-	m := fetched(func(m *kmsg.FetchResponse, p *kmsg.FetchResponseTopicPartition) {
+	m := fetched(func(_ *kmsg.FetchResponse, p *kmsg.FetchResponseTopicPartition) {
 		p.HighWatermark, p.RecordBatches = 48, noRecords(3)
 	})
 	response := m.AppendTo(nil)

@@ -57,7 +57,7 @@ var lineRequests = []struct {
 		m.Upsertions = []kmsg.AlterUserSCRAMCredentialsRequestUpsertion{{Name: "alice", Mechanism: 1, Salt: []byte(secret)}}
 		m.Deletions = []kmsg.AlterUserSCRAMCredentialsRequestDeletion{{Name: "bob", Mechanism: 2}, {Name: "eve", Mechanism: 9}}
 	}), "AlterUserScramCredentials v0 upsert [alice SCRAM-SHA-256], delete [bob SCRAM-SHA-512 eve mechanism 9]"},
-	{requestAs(0, func(m *kmsg.VoteRequest) {}), "Vote v0 no partition"},
+	{requestAs(0, func(*kmsg.VoteRequest) {}), "Vote v0 no partition"},
 	{requestAs(2, func(m *kmsg.VoteRequest) {
 		m.Topics = []kmsg.VoteRequestTopic{{Partitions: []kmsg.VoteRequestTopicPartition{
 			{CandidateEpoch: 7, CandidateID: 2, CandidateDirectoryID: dirD2, LastOffset: 45, LastOffsetEpoch: 6, PreVote: true},
@@ -137,7 +137,7 @@ var lineRequests = []struct {
 		topic.Partitions = append(topic.Partitions, kmsg.NewFetchRequestTopicPartition())
 		m.Topics = append(m.Topics, topic)
 	}), "Fetch v15 epoch -1, from 0@-1, not a replica, topic EREREREREREREREREREREQ"},
-	{requestAs(0, func(m *kmsg.ProduceRequest) {}), "Produce v0 10 bytes"},
+	{requestAs(0, func(*kmsg.ProduceRequest) {}), "Produce v0 10 bytes"},
 }
 
 func TestRequestLine_EachKey(t *testing.T) {

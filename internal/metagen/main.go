@@ -8,7 +8,7 @@ import (
 	"archive/zip"
 	"flag"
 	"fmt"
-	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path"
@@ -102,18 +102,13 @@ func definitions(release, cache, artifact, folder string) (map[string]*message, 
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", file, err)
 	}
-	defer jar.Close()
+	defer func() { _ = jar.Close() }() // it was only read
 	found := map[string]*message{}
 	for _, entry := range jar.File {
 		if dir, name := path.Split(entry.Name); dir != folder || !strings.HasSuffix(name, ".json") {
 			continue
 		}
-		r, err := entry.Open()
-		if err != nil {
-			return nil, fmt.Errorf("%s in %s: %w", entry.Name, file, err)
-		}
-		text, err := io.ReadAll(r)
-		r.Close()
+		text, err := fs.ReadFile(jar, entry.Name)
 		if err != nil {
 			return nil, fmt.Errorf("%s in %s: %w", entry.Name, file, err)
 		}
