@@ -75,15 +75,15 @@ func (w *witness) accept(ln *net.TCPListener, id kraft.NodeID, upstream string) 
 func (w *witness) relay(client *net.TCPConn, id kraft.NodeID, upstream string) {
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(kafka.DialFrom)}}
 	conn, err := dialer.Dial("tcp4", upstream)
+	c := &witnessed{node: id, broken: err != nil}
+	w.mu.Lock()
+	w.conns = append(w.conns, c)
+	w.mu.Unlock()
 	if err != nil { // the controller is down: the proxy's peer sees its connection closed
 		_ = client.Close()
 		return
 	}
 	server := conn.(*net.TCPConn)
-	c := &witnessed{node: id}
-	w.mu.Lock()
-	w.conns = append(w.conns, c)
-	w.mu.Unlock()
 	var both sync.WaitGroup
 	both.Go(func() { c.copy(server, client, &c.request) })
 	both.Go(func() { c.copy(client, server, &c.response) })
