@@ -22,7 +22,12 @@ import (
 	"github.com/understudy-kafka/understudy/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if mode := os.Getenv(stubMode); mode != "" {
+		os.Exit(stubChecker(mode))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // patience bounds every wait of a test for something that must come.
 const patience = 20 * time.Second

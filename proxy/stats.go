@@ -76,6 +76,7 @@ type SinkStats struct {
 	Lost      uint64 // frames it could not take
 	Errors    uint64
 	LastError string
-	Up        bool   // it works: the recording can be written, the checker runs
-	State     string // in words, where there is more to say
+	Up        bool              // it works: the recording can be written, the checker runs
+	State     string            // in words, where there is more to say
+	Events    map[string]uint64 // of a checker, by kind
 }

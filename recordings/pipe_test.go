@@ -3,7 +3,9 @@ package recordings
 import (
 	"bytes"
 	"errors"
+	"io"
 	"testing"
+	"testing/iotest"
 
 	"github.com/understudy-kafka/understudy/wire"
 )
@@ -90,6 +92,40 @@ func TestPipe_WhatABusyReaderDoesNotTakeIsToldAsGaps(t *testing.T) {
 	for _, dir := range []wire.Direction{wire.Request, wire.Response} {
 		if frames[dir]+gaps[dir] != 200 || gaps[dir] == 0 {
 			t.Errorf("%s: %d frames and %d in gaps, of 200", dir, frames[dir], gaps[dir])
+		}
+	}
+}
+
+// TestPipe_BlocksMayLieAcrossReads: a pipe hands out what is there, not whole blocks.
+func TestPipe_BlocksMayLieAcrossReads(t *testing.T) {
+	var out bytes.Buffer
+	w, err := NewWriter(&out, Options{Pipe: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newStory(1)
+	for i := range 300 {
+		s.frame(wire.Request, requestFrame(wire.KeyVote, 2, int32(i), bytes.Repeat([]byte("x"), 2000)))
+	}
+	for i := range s.list {
+		if err := w.Write(&s.list[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, in := range map[string]io.Reader{
+		"whole": bytes.NewReader(out.Bytes()), "halves": iotest.HalfReader(bytes.NewReader(out.Bytes())),
+		"bytes": iotest.OneByteReader(bytes.NewReader(out.Bytes())),
+	} {
+		r, err := NewReader(in, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := readAll(r)
+		if err != nil || len(list) != len(s.list) || len(r.Damage()) > 0 {
+			t.Errorf("%s: %d observations of %d, damage %v, %v", name, len(list), len(s.list), r.Damage(), err)
 		}
 	}
 }

@@ -189,10 +189,14 @@ func (r *Reader) chunk() error {
 			return err
 		}
 	}
+	if rest := r.buf[r.pos:]; len(rest) > 0 { // saved first: what comes next may use its space
+		r.carry = append(r.carry[:0], rest...)
+		r.buf, r.pos = r.carry, 0
+	}
 	b, err := r.seg.next()
 	if err == nil {
-		if rest := r.buf[r.pos:]; len(rest) > 0 {
-			r.carry = append(append(r.carry[:0], rest...), b...)
+		if len(r.buf) > r.pos {
+			r.carry = append(r.carry, b...)
 			b = r.carry
 		}
 		r.buf, r.pos = b, 0
