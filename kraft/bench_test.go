@@ -5,97 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/understudy-kafka/understudy/kraft"
-	"github.com/understudy-kafka/understudy/kraft/memlog"
 )
-
-// stage is one machine without a cluster: its log is kept, everything else that it does is ignored.
-type stage struct {
-	machine *kraft.QuorumStateMachine
-	log     *memlog.Log
-	actions kraft.Actions
-	now     kraft.Instant
-}
-
-func (s *stage) on(ev kraft.Event, due ...kraft.Timer) []kraft.Action {
-	return s.at(ev, kraft.Clock{Now: s.now, Due: kraft.Timers(due...)})
-}
-
-func (s *stage) at(ev kraft.Event, clock kraft.Clock) []kraft.Action {
-	list := s.machine.OnEvent(ev, s.log.View(), clock, &s.actions)
-	for _, a := range list {
-		if _, err := s.log.Execute(a, ev); err != nil {
-			panic(err)
-		}
-	}
-	return list
-}
-
-func newStage(cfg kraft.Config) *stage {
-	m, err := kraft.New(cfg)
-	if err != nil {
-		panic(err)
-	}
-	s := &stage{machine: m, log: memlog.New(), now: 1000}
-	s.on(&kraft.Start{})
-	return s
-}
-
-var electionTimer = kraft.Timer{Kind: kraft.ElectionTimer}
-
-// staticConfig is node 1 of static voters 1..n.
-func staticConfig(n int) kraft.Config {
-	cfg := config(1)
-	var voters []kraft.Voter
-	for i := range n {
-		voters = append(voters, staticVoter(kraft.NodeID(i+1)))
-	}
-	cfg.StaticVoters = kraft.NewVoterSet(voters...)
-	return cfg
-}
-
-// lead makes the machine the leader of epoch 1 among its voters.
-func (s *stage) lead() {
-	s.on(&kraft.RoleAction{}, electionTimer)
-	s.grantAll()
-	s.grantAll()
-	s.on(&kraft.RoleAction{})
-}
-
-// grantAll lets every voter grant what it is asked for.
-func (s *stage) grantAll() {
-	var asked []kraft.SendVoteRequest
-	for _, a := range s.on(&kraft.RoleAction{}) {
-		if v, ok := a.(*kraft.SendVoteRequest); ok {
-			asked = append(asked, *v)
-		}
-	}
-	for _, v := range asked {
-		s.on(&kraft.ReceiveVoteResponse{
-			Response: response(v.Destination), VoteGranted: true,
-			PartitionAnswer: kraft.PartitionAnswer{LeaderID: kraft.NoNode, LeaderEpoch: s.machine.QuorumState().Epoch},
-		})
-	}
-}
-
-// leaderStage is a leader of n voters that has committed its first record.
-func leaderStage(n int) *stage {
-	s := newStage(staticConfig(n))
-	s.lead()
-	for i := 2; i <= n; i++ {
-		s.on(s.fetch(kraft.NodeID(i), s.log.End, 0))
-	}
-	return s
-}
-
-// fetch is a Fetch from a voter at an offset.
-func (s *stage) fetch(from kraft.NodeID, offset kraft.Offset, wait int32) *kraft.ReceiveFetch {
-	last, _ := s.log.LastEpoch()
-	return &kraft.ReceiveFetch{
-		Request: kraft.Request{ID: kraft.RequestID(from), Version: 17, Listener: "CONTROLLER"},
-		Replica: kraft.ReplicaKey{ID: from, DirectoryID: directory(from)}, FetchEpoch: s.machine.QuorumState().Epoch,
-		FetchOffset: offset, LastFetchedEpoch: last, HighWatermark: s.log.LogView.HighWatermark, MaxWaitMs: wait, MaxBytes: 1 << 20,
-	}
-}
 
 // A leader of three appends a record, and a voter acknowledges it: the watermark moves.
 func BenchmarkLeader_AcknowledgementMovesWatermark(b *testing.B) {
@@ -162,16 +72,6 @@ func BenchmarkLeader_IdleRoleAction(b *testing.B) {
 	for b.Loop() {
 		s.machine.OnEvent(role, view, clock, &s.actions)
 	}
-}
-
-// followerStage is a follower of node 2 in epoch 1.
-func followerStage() *stage {
-	s := newStage(staticConfig(3))
-	s.on(&kraft.ReceiveBeginQuorumEpoch{
-		Request: kraft.Request{ID: 1, Version: 1, Listener: "CONTROLLER"}, VoterID: kraft.NoNode, LeaderID: 2, LeaderEpoch: 1,
-		LeaderEndpoints: endpoints(2),
-	})
-	return s
 }
 
 // A follower sends a Fetch and appends the one record that it gets.
