@@ -80,6 +80,7 @@ func newChecker(o Options) *Checker {
 		options: o, conns: map[connKey]*conn{}, endpoints: map[string]*endpoint{}, nodes: map[kraft.NodeID]*node{},
 	}
 	c.heard.node = kraft.NoNode
+	c.memory.floor = -1
 	c.quorum.init()
 	c.enlist()
 	return c

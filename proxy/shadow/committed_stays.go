@@ -40,6 +40,9 @@ func (*committedStays) hears() []Kind {
 }
 
 func (s *committedStays) observe(c *Checker, m *message) {
+	if m.epoch <= c.memory.floor {
+		return
+	}
 	if m.hasHW && m.watermark >= 0 {
 		s.know(m)
 	}

@@ -23,10 +23,10 @@ type conn struct {
 	pairer wire.Pairer
 	open   []openRequest
 
-	midway   bool // what went before is not known
-	holes    bool // frames are missing: an answer may belong to a request that was not seen
-	raw      bool // it carries something else than Kafka frames, or what cannot be read
-	decoded  bool // at least one exchange of it made sense
+	midway  bool // what went before is not known
+	holes   bool // frames are missing: an answer may belong to a request that was not seen
+	raw     bool // it carries something else than Kafka frames, or what cannot be read
+	decoded bool // at least one exchange of it made sense
 
 	firstRequest, lastRequest   uint64 // orders of frames; 0: none
 	firstResponse, lastResponse uint64

@@ -130,11 +130,15 @@ func (c *Checker) raftRequest(k *conn, o *recordings.Observation, kind Kind, h w
 	m.ref = r
 	m.ref.from, m.ref.to = idOf(m.sender), idOf(m.peer)
 	m.when = Span{To: Moment{Stream: k.key.stream, Order: c.order, At: o.At.Seen}, Open: true}
-	if m.sender == nil || c.otherCluster(m) {
+	if m.sender == nil {
 		return
 	}
 	if k.raft == nil {
 		k.raft = new(raftMemory)
+	}
+	oneIdentity{}.sameCluster(c, m)
+	if c.otherCluster(m) {
+		return
 	}
 	if m.claimed >= 0 && m.claimed != m.sender.id {
 		c.memory.wire.impostor(c, m)

@@ -22,7 +22,7 @@ type node struct {
 	lifeAt  uint64  // the observation with which its present life began
 	disks   []disk  // the directory ids it was seen with, one after the other
 	pending []suspicion
-	misled  uint64  // the last observation in which an altered answer reached it
+	misled  uint64 // the last observation in which an altered answer reached it
 
 	epochs epochMemory
 	votes  voteMemory

@@ -28,17 +28,23 @@ type identityMemory struct {
 	dirAt     ref
 }
 
+// sameCluster looks at a request before it is set aside as another cluster's.
+func (oneIdentity) sameCluster(c *Checker, m *message) {
+	id := &m.conn.raft.identity
+	if len(m.cluster) == 0 || string(m.cluster) == id.cluster {
+		return
+	}
+	if id.cluster == "" {
+		id.cluster, id.clusterAt = string(m.cluster), c.proof(m)
+		return
+	}
+	text := fmt.Sprintf("node %s names cluster %s after cluster %s", m.sender.id, m.cluster, id.cluster)
+	now := c.proof(m)
+	c.report(c.found(&oneIdentityRule, m.sender.id, -1, "cluster", text, c.evidence(&id.clusterAt, ""), c.evidence(&now, "")))
+}
+
 func (oneIdentity) observe(c *Checker, m *message) {
 	id := &m.conn.raft.identity
-	if len(m.cluster) > 0 && string(m.cluster) != id.cluster {
-		if id.cluster != "" {
-			text := fmt.Sprintf("node %s names cluster %s after cluster %s", m.sender.id, m.cluster, id.cluster)
-			now := c.proof(m)
-			c.report(c.found(&oneIdentityRule, m.sender.id, -1, "cluster", text, c.evidence(&id.clusterAt, ""), c.evidence(&now, "")))
-		} else {
-			id.cluster, id.clusterAt = string(m.cluster), c.proof(m)
-		}
-	}
 	if m.directory.IsZero() || m.directory == id.directory {
 		return
 	}

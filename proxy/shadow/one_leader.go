@@ -48,6 +48,9 @@ func (o *oneLeader) observe(c *Checker, m *message) {
 
 // claim takes in that node by names the leader of an epoch.
 func (o *oneLeader) claim(c *Checker, m *message, epoch kraft.Epoch, leader, by kraft.NodeID) {
+	if epoch <= c.memory.floor {
+		return
+	}
 	e := o.recent
 	if e == nil || e.epoch != epoch {
 		e = o.of(epoch)

@@ -1,5 +1,7 @@
 package shadow
 
+import "github.com/understudy-kafka/understudy/kraft"
+
 // Rule is a rule that every correct quorum keeps.
 type Rule struct {
 	ID     string `json:"id"`   // as in the design, "M1"
@@ -21,7 +23,7 @@ type monitor interface {
 // Rules lists all rules that are checked.
 func Rules() []Rule {
 	var list []Rule
-	for _, m := range allMonitors(&clusterMemory{}) {
+	for _, m := range allMonitors(new(clusterMemory)) {
 		list = append(list, *m.rule())
 	}
 	return list
@@ -35,6 +37,7 @@ type clusterMemory struct {
 	watermarks watermarkNeverFalls
 	moments    oneMoment
 	wire       wireDiscipline
+	floor      kraft.Epoch // rules across nodes look at later epochs only, see wiped
 }
 
 // allMonitors lists the monitors in the order in which they look at a message.
@@ -67,9 +70,9 @@ func everyKind() []Kind {
 func (m *clusterMemory) prune(oldest uint64) { m.watermarks.prune(oldest) }
 
 // wiped takes in that a replica lost its disk. If it was a voter, what the quorum promised may be lost with it, by
-// nobody's fault but the operator's: what was seen before proves nothing any more.
+// nobody's fault but the operator's: for the epochs up to now, nodes are not compared with each other any more.
 func (m *clusterMemory) wiped(c *Checker, n *node) {
 	if c.quorum.assumed || c.quorum.isVoter(n.id) {
-		*m = clusterMemory{}
+		*m = clusterMemory{floor: max(c.quorum.epoch, m.floor)}
 	}
 }

@@ -69,7 +69,7 @@ func (w *watermarkNeverFalls) observe(c *Checker, m *message) {
 	if m.watermark > e.greatest {
 		e.greatest, e.mostAt, news = m.watermark, m.ref, true
 	}
-	if news && len(w.epochs) > 1 {
+	if news && len(w.epochs) > 1 && m.epoch > c.memory.floor {
 		w.across(c, m, e, i)
 	}
 }
