@@ -18,7 +18,7 @@ const (
 	FindDefault                       // a tagged field that holds its default, which Kafka leaves out
 	FindTagVersion                    // a known tag in a version that does not have it
 	FindTagOrder                      // tags that do not ascend
-	FindTagSize                       // a tagged field that does not fill its size
+	FindTagSize                       // a tagged field whose content is not of its size
 	FindNull                          // null where it may not be, or a negative length other than -1
 	FindBool                          // a bool other than 0 and 1
 	FindUTF8                          // a string that is not UTF-8
@@ -28,7 +28,7 @@ const (
 
 var findingNames = [...]string{
 	"version not known", "malformed", "trailing bytes", "varint longer than need be", "default written out",
-	"tag of another version", "tags out of order", "tag does not fill its size", "null where it may not be",
+	"tag of another version", "tags out of order", "size of a tag", "null where it may not be",
 	"bool neither 0 nor 1", "string is not UTF-8", "control record", "encodes differently",
 }
 

@@ -161,7 +161,7 @@ func TestCanonical_NamesTheDefect(t *testing.T) {
 		refused bool
 	}{
 		{"trailing bytes", 17, append(bytes.Clone(v17), 1, 2), "byte 134: trailing bytes: 2 bytes", false},
-		{"cut", 17, v17[:len(v17)-1], "byte 119: malformed at tags", true},
+		{"cut", 17, v17[:len(v17)-1], "byte 133: malformed at tags", true},
 		{"long varint", 17, replace(v17, 21, 1, 0x82, 0x00), "byte 21: varint longer than need be at topics: 2 in 2 bytes", false},
 		{
 			"default written out", 18, replace(v18, partitionTags+19, 10, 1, 8, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff),
@@ -172,7 +172,7 @@ func TestCanonical_NamesTheDefect(t *testing.T) {
 		{"version", 19, v18, "byte 0: version not known: Fetch v19", false},
 		{
 			"tag too long", 17, replace(v17, partitionTags+2, 1, 0x11),
-			"byte 72: tag does not fill its size at replicaDirectoryId: 17 bytes, of which it uses 16", false,
+			"byte 72: size of a tag at replicaDirectoryId: size 17, content of 16", false,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

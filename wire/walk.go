@@ -307,8 +307,7 @@ func (w *walk) tags(fields []field, first bool) {
 		start := w.r.at
 		number := w.uvarint()
 		size := int(w.uvarint())
-		if w.r.bad || size > w.r.rest() {
-			w.r.fail()
+		if w.r.bad {
 			return
 		}
 		if int64(number) <= last {
@@ -353,19 +352,18 @@ func (w *walk) knownTag(fields []field, number uint32, start int) *field {
 	return nil
 }
 
-// tagged walks through the content of a known tag, which may use no more than its size.
+// tagged walks through the content of a known tag. Like Kafka's readers it takes what the field needs, whatever the
+// size says.
 func (w *walk) tagged(f *field, start, size int) {
-	whole, end := w.r.b, w.r.at+size
-	content := whole[w.r.at:end]
-	w.r.b = whole[:end]
+	from := w.r.at
 	w.value(f)
 	if w.r.bad {
 		return
 	}
-	if w.r.at < end {
-		w.note(Finding{Kind: FindTagSize, Offset: start, Field: f.name, Detail: fmt.Sprintf("%d bytes, of which it uses %d", size, size-(end-w.r.at))})
+	content := w.r.b[from:w.r.at]
+	if len(content) != size {
+		w.note(Finding{Kind: FindTagSize, Offset: start, Field: f.name, Detail: fmt.Sprintf("size %d, content of %d", size, len(content))})
 	} else if w.check && string(content) == string(f.appendDefault(nil, w.version)) {
 		w.note(Finding{Kind: FindDefault, Offset: start, Field: f.name})
 	}
-	w.r.b, w.r.at = whole, end
 }
