@@ -1,6 +1,9 @@
 package shadow
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+)
 
 // Verdict is what is to be said of a node or of a whole run.
 type Verdict uint8
@@ -16,6 +19,21 @@ func (v Verdict) String() string { return [...]string{"CONFORMS", "INCONCLUSIVE"
 
 // MarshalJSON writes the verdict's name.
 func (v Verdict) MarshalJSON() ([]byte, error) { return json.Marshal(v.String()) }
+
+// UnmarshalJSON reads the verdict's name.
+func (v *Verdict) UnmarshalJSON(b []byte) error {
+	var name string
+	if err := json.Unmarshal(b, &name); err != nil {
+		return err
+	}
+	for _, known := range []Verdict{Conforms, Inconclusive, Diverges} {
+		if known.String() == name {
+			*v = known
+			return nil
+		}
+	}
+	return fmt.Errorf("verdict %q: want CONFORMS, INCONCLUSIVE or DIVERGES", name)
+}
 
 // Interval is a stretch of the run with one verdict.
 type Interval struct {
