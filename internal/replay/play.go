@@ -66,12 +66,11 @@ func (s *Stage) Play(ctx context.Context, dial map[kraft.NodeID]string, pace Pac
 			l.close(false)
 		}
 	}()
-	last := int64(0)
+	clock := pace.clock()
 	for _, st := range s.script.steps {
-		if err := pace.wait(ctx, last, st.at); err != nil {
+		if err := clock.wait(ctx, st.at); err != nil {
 			return frames, err
 		}
-		last = st.at
 		if s.Before != nil {
 			s.Before(st.at)
 		}
@@ -104,18 +103,35 @@ func (s *Stage) Play(ctx context.Context, dial map[kraft.NodeID]string, pace Pac
 	return frames, nil
 }
 
-func (p Pace) wait(ctx context.Context, last, at int64) error {
+// clock follows the recorded instants. A step that took long is made up for by shorter waits.
+type clock struct {
+	pace Pace
+	last int64     // recorded instant of the step before
+	due  time.Time // when it was to be played
+}
+
+func (p Pace) clock() *clock { return &clock{pace: p, due: time.Now()} }
+
+func (c *clock) wait(ctx context.Context, at int64) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if p.Speed <= 0 || last == 0 || at <= last {
+	idle := at - c.last
+	first := c.last == 0
+	c.last = max(c.last, at)
+	if c.pace.Speed <= 0 || first || idle <= 0 {
 		return nil
 	}
-	d := time.Duration(float64(at-last) / p.Speed)
-	if p.MaxIdle > 0 {
-		d = min(d, p.MaxIdle)
+	d := time.Duration(float64(idle) / c.pace.Speed)
+	if c.pace.MaxIdle > 0 {
+		d = min(d, c.pace.MaxIdle)
 	}
-	timer := time.NewTimer(d)
+	c.due = c.due.Add(d)
+	left := time.Until(c.due)
+	if left <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(left)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
