@@ -62,7 +62,7 @@ func Load() (*Recorded, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }()
 	script, err := replay.Load(r)
 	if err != nil {
 		return nil, err

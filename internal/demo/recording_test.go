@@ -20,7 +20,7 @@ func TestLoad_RecordedQuorumCanBePlayed(t *testing.T) {
 	if d := q.Script.Duration(); d < 15*time.Second || d > 16*time.Second {
 		t.Errorf("duration %s, want what the capture covers", d)
 	}
-	if len(q.Actions) != 6 || q.Actions[4].What != "SIGKILL leader 1" {
+	if len(q.Actions) != 5 || q.Actions[4].What != "SIGKILL leader 1" {
 		t.Errorf("actions %v", q.Actions)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/understudy-kafka/understudy/internal/build"
 	"github.com/understudy-kafka/understudy/internal/demo"
@@ -42,7 +43,12 @@ type truth struct {
 		Roles   string `json:"roles"`
 		Port    int    `json:"port"`
 	} `json:"nodes"`
-	Actions json.RawMessage `json:"actions"`
+	Actions []action `json:"actions"`
+}
+
+type action struct {
+	T    int64  `json:"t"`
+	What string `json:"what"`
 }
 
 func remake(dir, out string) error {
@@ -63,9 +69,13 @@ func remake(dir, out string) error {
 	if err != nil {
 		return err
 	}
-	defer in.Close()
+	defer func() { _ = in.Close() }()
+	config, err := known.config()
+	if err != nil {
+		return err
+	}
 	var recording bytes.Buffer
-	if err := convert(in, &recording, listeners, known.config()); err != nil {
+	if err := convert(in, &recording, listeners, config); err != nil {
 		return err
 	}
 	for _, d := range in.Damage() {
@@ -88,10 +98,12 @@ func (t *truth) listeners() (map[string]kraft.NodeID, error) {
 	return nodes, nil
 }
 
-func (t *truth) config() map[string]string {
-	var actions bytes.Buffer
-	_ = json.Compact(&actions, t.Actions) // it was read as JSON before
-	return map[string]string{demo.ConfigTitle: t.Title, demo.ConfigActions: actions.String()}
+func (t *truth) config() (map[string]string, error) {
+	done := slices.DeleteFunc(slices.Clone(t.Actions), func(a action) bool { // of the quorum, not of the capture
+		return strings.HasSuffix(a.What, " capture")
+	})
+	actions, err := json.Marshal(done)
+	return map[string]string{demo.ConfigTitle: t.Title, demo.ConfigActions: string(actions)}, err
 }
 
 // convert writes the capture as a recording. A capture does not say which node listens where; a recording does.
