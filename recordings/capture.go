@@ -265,7 +265,8 @@ func (c *Capture) take(f *flow, side int, data []byte) {
 // lose gives up the bytes of a hole and goes on behind it.
 func (c *Capture) lose(f *flow, side int) {
 	s := &f.sides[side]
-	c.missing(f, side, int(s.later[0].seq-s.next), "lost segments")
+	end, _ := s.hole()
+	c.missing(f, side, int(end-s.next), "lost segments")
 	for data := s.joined(); data != nil; data = s.joined() {
 		c.take(f, side, data)
 	}
@@ -281,9 +282,14 @@ func (c *Capture) missing(f *flow, side, n int, reason string) {
 func (c *Capture) loseRest(f *flow) {
 	for side := range f.sides {
 		s := &f.sides[side]
-		for len(s.later) > 0 {
+		for {
+			if _, missing := s.hole(); !missing {
+				break
+			}
 			c.lose(f, side)
 		}
+		s.lost += int64(len(s.search))
+		s.search, s.starts = nil, nil
 		c.unread(f, side)
 	}
 }
@@ -291,6 +297,11 @@ func (c *Capture) loseRest(f *flow) {
 // close ends a flow.
 func (c *Capture) close(f *flow, reset bool) {
 	c.loseRest(f)
+	for side := range f.sides {
+		if n := f.sides[side].frames.Pending(); n > 0 && !f.sides[side].dead {
+			c.gap(f, side, Gap{Reason: "the connection ended within a frame", Bytes: int64(n), Frames: 0})
+		}
+	}
 	if f.conn != nil {
 		o := c.observe(f, KindClose)
 		o.Reset = reset

@@ -42,6 +42,7 @@ type side struct {
 	count  uint64 // frames handed out
 	sync   bool   // the next bytes need not begin a frame
 	search []byte // bytes looked through for the begin of a frame
+	starts []int  // where segments begin in search that may begin a response
 	lost   int64  // bytes passed over that no gap tells of yet
 	dead   bool   // nothing further can be read
 }
@@ -58,7 +59,7 @@ const (
 	maxHoleAge       = 30_000_000_000 // longer than TCP retransmits with a live peer in practice, ns
 	// Once the peer has acknowledged the missing bytes, they can only be late in the capture, not on the wire.
 	coveredAge     = 20_000_000 // ns
-	coveredPackets = 8
+	coveredPackets = 32
 )
 
 // before reports whether sequence number a comes before b, modulo 2^32.
@@ -146,15 +147,29 @@ func (s *side) ack(n uint32, f *flow, at int64) {
 	s.cover(f, at)
 }
 
-// lossy reports whether the missing bytes will not come any more.
+// hole returns where the missing bytes end, and whether there are any.
+func (s *side) hole() (end uint32, ok bool) {
+	switch {
+	case len(s.later) > 0:
+		return s.later[0].seq, true
+	case s.finned && before(s.next, s.fin):
+		return s.fin, true
+	case s.started && !s.finned && s.ackKnown && before(s.next, s.acked):
+		return s.acked, true
+	}
+	return 0, false
+}
+
+// lossy reports whether bytes are missing that will not come any more.
 func (s *side) lossy(f *flow, at int64) bool {
-	if len(s.later) == 0 {
+	end, ok := s.hole()
+	if !ok {
 		return false
 	}
-	if s.held > maxLaterBytes || len(s.later) > maxLaterSegments || at-s.holedAt > maxHoleAge {
+	if s.held > maxLaterBytes || len(s.later) > maxLaterSegments || len(s.later) > 0 && at-s.holedAt > maxHoleAge {
 		return true
 	}
-	return s.coveredPkt != 0 && !before(s.acked, s.later[0].seq) &&
+	return s.coveredPkt != 0 && !before(s.acked, end) &&
 		(at-s.coveredAt >= coveredAge || f.packets-s.coveredPkt >= coveredPackets)
 }
 

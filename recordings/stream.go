@@ -101,7 +101,7 @@ func (c *Capture) broken(f *flow, side int, n int64, reason string) {
 	s.frames = wire.Splitter{Limit: maxImportFrame}
 	if s.sync { // nothing was handed out since the last gap
 		s.lost += n + int64(len(s.search))
-		s.search = s.search[:0]
+		s.search, s.starts = nil, nil
 		return
 	}
 	s.sync = true
@@ -116,19 +116,14 @@ func (c *Capture) broken(f *flow, side int, n int64, reason string) {
 func (c *Capture) synchronise(f *flow, side int, data []byte) []byte {
 	s := &f.sides[side]
 	if f.client >= 0 && f.client != side {
-		if !beginsResponse(data, &f.pairs) {
-			s.lost += int64(len(data))
-			return nil
-		}
-		c.resume(f, side)
-		return data
+		return c.findResponse(f, side, data)
 	}
 	s.search = append(s.search, data...)
 	i := findRequest(s.search)
 	if i < 0 {
-		if extra := len(s.search) - requestHead - maxClientID; len(s.search) > maxSearch {
+		if extra := len(s.search) - requestHead - maxClientID; extra > 0 { // no request begins there
 			s.lost += int64(extra)
-			s.search = append(s.search[:0], s.search[extra:]...)
+			s.search = append([]byte(nil), s.search[extra:]...)
 		}
 		return nil
 	}
@@ -143,6 +138,35 @@ func (c *Capture) synchronise(f *flow, side int, data []byte) []byte {
 	s.search = nil
 	c.resume(f, side)
 	return found
+}
+
+// findResponse looks for a response at the begin of segments: a server writes it at once. A begin of which too little
+// is there waits for the next segment.
+func (c *Capture) findResponse(f *flow, side int, data []byte) []byte {
+	s := &f.sides[side]
+	s.starts = append(s.starts, len(s.search))
+	s.search = append(s.search, data...)
+	for len(s.starts) > 0 && len(s.search)-s.starts[0] >= responseHead {
+		at := s.starts[0]
+		s.starts = s.starts[1:]
+		if beginsResponse(s.search[at:], &f.pairs) {
+			found := s.search[at:]
+			s.lost += int64(at)
+			s.search, s.starts = nil, nil
+			c.resume(f, side)
+			return found
+		}
+	}
+	rest := len(s.search)
+	if len(s.starts) > 0 {
+		rest = s.starts[0]
+	}
+	s.lost += int64(rest)
+	s.search = append(s.search[:0], s.search[rest:]...)
+	for i := range s.starts {
+		s.starts[i] -= rest
+	}
+	return nil
 }
 
 // resume ends the search for a frame.

@@ -9,16 +9,15 @@ import (
 // A stream that was joined midway, or that lacks a stretch, is picked up again where a frame can begin.
 
 const (
-	requestHead = 4 + 10 // size field and the fixed part of a request header
-	// maxSearch bounds the bytes that are kept while looking for a request.
-	maxSearch    = 64 << 10
-	maxClientID  = 512
+	requestHead  = 4 + 10 // size field and the fixed part of a request header
+	responseHead = 4 + 4
+	maxClientID  = 512 // longer ones are not looked for
 	maxAPIKey    = 128
 	maxKnownVers = 40
 )
 
-// beginsRequest reports whether a request frame can begin at b: a size, a known key and version, and a client id of
-// printable characters. Java clients always send a client id.
+// beginsRequest reports whether a request frame begins at b: a size, a plausible key and version, and a whole client id
+// of printable characters. Java clients always send one.
 func beginsRequest(b []byte) bool {
 	if len(b) < requestHead {
 		return false
@@ -28,10 +27,10 @@ func beginsRequest(b []byte) bool {
 	n := int(int16(binary.BigEndian.Uint16(b[12:])))
 	// Produce is key 0: it would be seen in any run of zeros, and controllers do not take it.
 	if size < 10 || size > wire.MaxFrameSize || key <= 0 || key >= maxAPIKey || version < 0 || version > maxKnownVers ||
-		n < 1 || n > maxClientID || int(size) < 10+n {
+		n < 1 || n > maxClientID || int(size) < 10+n || len(b) < requestHead+n {
 		return false
 	}
-	for _, c := range b[requestHead:min(requestHead+n, len(b))] {
+	for _, c := range b[requestHead : requestHead+n] {
 		if c < ' ' || c > '~' {
 			return false
 		}
@@ -47,7 +46,7 @@ func findRequest(b []byte) int {
 			continue
 		}
 		end := i + 4 + int(binary.BigEndian.Uint32(b[i:]))
-		if end+requestHead > len(b) || beginsRequest(b[end:]) {
+		if end+requestHead+maxClientID > len(b) || beginsRequest(b[end:]) {
 			return i
 		}
 	}
@@ -56,7 +55,7 @@ func findRequest(b []byte) int {
 
 // beginsResponse reports whether a response to one of the requests can begin at b.
 func beginsResponse(b []byte, pairs *requests) bool {
-	if len(b) < 8 {
+	if len(b) < responseHead {
 		return false
 	}
 	if size := int32(binary.BigEndian.Uint32(b)); size < 4 || size > wire.MaxFrameSize {
