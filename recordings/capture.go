@@ -47,7 +47,10 @@ const (
 
 // NewCapture reads a capture. name stands for it in errors.
 func NewCapture(in io.Reader, name string) (*Capture, error) {
-	buffered := bufio.NewReaderSize(in, 512<<10)
+	buffered, ok := in.(*bufio.Reader)
+	if !ok {
+		buffered = bufio.NewReaderSize(in, readAhead)
+	}
 	c := &Capture{name: name, flows: map[[2]netip.AddrPort]flowRef{}}
 	head, _ := buffered.Peek(4)
 	var err error

@@ -404,7 +404,10 @@ func TestCapture_UnknownLinkTypeIsTold(t *testing.T) {
 
 // TestCapture_CutAnywhereReadsWhatIsWhole cuts captures of both formats at each byte.
 func TestCapture_CutAnywhereReadsWhatIsWhole(t *testing.T) {
-	k := newTalk().open().exchanges(2, testRand(t)).close()
+	k := newTalk().open()
+	k.send(wire.Request, requestFrame(wire.KeyVote, 2, 0, voteBody), 20)
+	k.send(wire.Response, responseFrame(wire.KeyVote, 2, 0, voteBody), 100)
+	k.close()
 	for name, file := range map[string][]byte{
 		"pcap":   k.pcap(t, k.packets),
 		"pcapng": k.blocks(t, binary.LittleEndian, blockPacket, nil, func(at time.Time) uint64 { return uint64(at.UnixMicro()) }),

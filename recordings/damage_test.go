@@ -9,9 +9,9 @@ import (
 )
 
 func TestRecording_CutAnywhereReadsToTheLastWholeChunk(t *testing.T) {
-	list := newStory(1).votes(12).list
+	list := newStory(1).votes(8).list
 	base := tempBase(t)
-	writeAll(t, base, Options{ChunkSize: 1000}, list)
+	writeAll(t, base, Options{ChunkSize: 900}, list)
 	name := segmentName(base, 1)
 	whole, err := os.ReadFile(name)
 	if err != nil {
@@ -93,9 +93,9 @@ func chunkEnds(t *testing.T, name string) (ends []chunkEnd) {
 }
 
 func TestRecording_AnyChangedByteDamagesOneChunk(t *testing.T) {
-	list := newStory(1).votes(12).list
+	list := newStory(1).votes(8).list
 	base := tempBase(t)
-	writeAll(t, base, Options{ChunkSize: 1000}, list)
+	writeAll(t, base, Options{ChunkSize: 900}, list)
 	whole, err := os.ReadFile(segmentName(base, 1))
 	if err != nil {
 		t.Fatal(err)

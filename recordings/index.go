@@ -194,7 +194,7 @@ func OpenAt(base string, block uint64) (*Reader, error) {
 
 // OpenSince is like [OpenAt], for the first observation at an instant (nanoseconds since the Unix epoch) or later.
 func OpenSince(base string, at int64) (*Reader, error) {
-	return openAt(base, func(e indexEntry) bool { return e.At <= at },
+	return openAt(base, func(e indexEntry) bool { return e.At < at },
 		func(o *Observation) bool { return o.At.Seen >= at })
 }
 

@@ -125,8 +125,11 @@ func (r *pcapReader) next(p *packet) error {
 		return fmt.Errorf("packet of %d bytes: %w", size, errPacket)
 	}
 	data, err := r.take(int(size))
-	if err != nil {
+	if errors.Is(err, io.EOF) {
 		return ErrCut
+	}
+	if err != nil {
+		return err
 	}
 	r.count++
 	*p = packet{
@@ -206,7 +209,7 @@ func (r *pcapngReader) block() (kind uint32, body []byte, err error) {
 	}
 	b, err := r.take(int(size))
 	if err != nil {
-		return 0, nil, ErrCut
+		return 0, nil, err
 	}
 	if r.order.Uint32(b[size-4:]) != size {
 		return 0, nil, fmt.Errorf("block of %d bytes that ends otherwise: %w", size, errPacket)
