@@ -151,7 +151,7 @@ func (n *node) execute(action kraft.Action) bool {
 	case *kraft.Accepted:
 		n.out.offset = a.LastOffset
 	case *kraft.Refused:
-		n.out.refused = true
+		n.out.refused = a.Reason != kraft.AlreadyLeaving // which Kafka only logs
 	case *kraft.ShutdownDone:
 		n.finished = true
 		n.effect("shutdown", map[bool]string{true: "ok", false: "TimeoutException"}[a.OK])

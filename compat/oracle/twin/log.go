@@ -139,8 +139,9 @@ func (l *hostLog) dropSnapshots() {
 	}
 }
 
-// reopen is what a restart finds: all, or what was flushed. An epoch that starts at the end is forgotten.
-func (l *hostLog) reopen(loseUnflushed bool) {
+// reopen is what a restart finds: all, or what was flushed. An epoch that starts at the end is forgotten. It reports whether
+// the log had to begin anew at its latest snapshot.
+func (l *hostLog) reopen(loseUnflushed bool) bool {
 	l.view.HighWatermark = l.view.Start
 	if loseUnflushed {
 		l.truncate(max(l.flushed, l.view.Start))
@@ -149,7 +150,7 @@ func (l *hostLog) reopen(loseUnflushed bool) {
 	}
 	l.flush()
 	l.view.HighWatermark = l.view.Start
-	l.truncateToLatestSnapshot()
+	return l.truncateToLatestSnapshot()
 }
 
 // history lists the control records of the latest snapshot and of the log behind it.

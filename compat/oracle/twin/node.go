@@ -253,7 +253,10 @@ func (n *node) command(c oracle.Command, a *oracle.Answer) {
 	case "init":
 		n.start()
 	case "restart":
-		n.log.reopen(c.LoseUnflushed)
+		if n.log.reopen(c.LoseUnflushed) {
+			id, _ := n.log.view.LatestSnapshot()
+			n.effect("truncateToSnapshot", id.Offset, id.Epoch)
+		}
 		n.start()
 	case "request":
 		n.request(c)

@@ -33,7 +33,9 @@ func (n *node) state(kafka *oracle.State) *oracle.State {
 	copy(s.Stored[:], n.storedList())
 	n.connectionStates(s, known.Connections)
 	n.roleState(s)
-	s.ListenerNext, s.HeldReaders = kafka.ListenerNext, kafka.HeldReaders
+	if kafka != nil {
+		s.ListenerNext, s.HeldReaders = kafka.ListenerNext, kafka.HeldReaders
+	}
 	return s
 }
 

@@ -78,7 +78,27 @@ func (t *Twin) Do(c oracle.Command) (*oracle.Answer, error) {
 	if d := t.compare(n, c, a, o, panicked, compareState); d != nil {
 		return a, d
 	}
+	if !n.dead && n.m != nil && a.State == nil {
+		a.State = n.state(nil)
+	}
 	return a, nil
+}
+
+// Deadlines are the instants at which a timer of the node runs out, or a parked request.
+func (t *Twin) Deadlines(name string) []int64 {
+	n := t.nodes[name]
+	if n == nil {
+		return nil
+	}
+	var all []int64
+	for _, at := range n.timers {
+		all = append(all, int64(at))
+	}
+	for _, p := range n.parked {
+		all = append(all, int64(p.until))
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // step lets our node do the command. A panic of the machine is a difference too.
