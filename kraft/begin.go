@@ -29,8 +29,8 @@ func (m *QuorumStateMachine) sendBeginQuorumEpoch() {
 	}
 	if m.cfg.Rules.BeginOnlyToSilent {
 		for i := range m.leader.Voters {
-			if key := m.leader.Voters[i].Key; m.due(PeerTimer(SilenceTimer, key.ID)) || contains(m.turn.silent, key.ID) {
-				m.sendBeginTo(key)
+			if v := &m.leader.Voters[i]; v.LastFetch < 0 || m.due(Timer{SilenceTimer, v.Key}) || contains(m.turn.silent, v.Key.ID) {
+				m.sendBeginTo(v.Key)
 			}
 		}
 	} else {

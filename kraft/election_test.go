@@ -30,7 +30,9 @@ func TestElection_AsksBeforeItTakesAnEpoch(t *testing.T) {
 		"AssignEpoch(1 from 0)")
 	expect(t, s.act(kraft.BeginQuorumEpochTimer),
 		"AppendLeaderChange([0..0]@1[LeaderChange(1 voters=[1 2 3] granting=[1 2])])",
-		"FlushLog")
+		"FlushLog",
+		"SendBeginQuorumEpoch(to=2@node2:9093 corr=4 leader=1 epoch=1 voter=2)",
+		"SendBeginQuorumEpoch(to=3@node3:9093 corr=5 leader=1 epoch=1 voter=3)")
 }
 
 func TestElection_LosesAPreVote(t *testing.T) {

@@ -21,22 +21,17 @@ func (m *QuorumStateMachine) actLeader() {
 	m.sendBeginQuorumEpoch()
 }
 
-// startLeaderTimers: check-quorum runs for one and a half fetch timeouts, and the leadership is announced at once. A voter counts
-// as silent from half a fetch timeout after its last Fetch; one that never fetched did so at -1.
+// startLeaderTimers: check-quorum runs for one and a half fetch timeouts, and the leadership is announced at once.
 func (m *QuorumStateMachine) startLeaderTimers() {
 	m.resetCheckQuorum()
 	m.resetKind(BeginQuorumEpochTimer, 0)
-	voters := m.history.lastVoters()
-	for i := range voters.Len() {
-		if id := voters.At(i).Key.ID; id != m.cfg.ID {
-			m.resetSilence(id, -1)
-		}
-	}
 }
 
-func (m *QuorumStateMachine) resetSilence(voter NodeID, lastFetch Instant) {
+// resetSilence: a replica counts as silent from half a fetch timeout after its last Fetch, or if it has never fetched. Observers
+// have the timer too, since they may become voters.
+func (m *QuorumStateMachine) resetSilence(key ReplicaKey, lastFetch Instant) {
 	if m.cfg.Rules.BeginOnlyToSilent {
-		m.resetTimerAt(PeerTimer(SilenceTimer, voter), lastFetch+Instant(m.cfg.Timeouts.FetchMs/2))
+		m.resetTimerAt(Timer{SilenceTimer, key}, lastFetch+Instant(m.cfg.Timeouts.FetchMs/2))
 	}
 }
 

@@ -61,9 +61,8 @@ func (m *QuorumStateMachine) noteFetch(key ReplicaKey, end Offset) (advanced, ok
 	leaderEnd := m.selfReplica().End
 	r, isVoter := m.leader.replica(key)
 	r.noteFetch(m.turn.now, end, leaderEnd)
-	if isVoter {
-		m.resetSilence(key.ID, r.LastFetch)
-	} else {
+	m.resetSilence(r.Key, r.LastFetch)
+	if !isVoter {
 		m.resetObserverTimers(r)
 	}
 	m.accountForCheckQuorum(key)
@@ -90,19 +89,6 @@ func (r *Replica) noteFetch(now Instant, end, leaderEnd Offset) {
 func (m *QuorumStateMachine) resetObserverTimers(r *Replica) {
 	m.resetTimerAt(Timer{Kind: SessionTimer, Peer: r.Key}, r.LastFetch+sessionMs)
 	m.resetTimerAt(Timer{Kind: CaughtUpTimer, Peer: r.Key}, r.LastFetch+caughtUpMs)
-	if m.cfg.Rules.BeginOnlyToSilent {
-		m.resetTimerAt(Timer{Kind: SilenceTimer, Peer: r.Key}, r.LastFetch+Instant(m.cfg.Timeouts.FetchMs/2))
-	}
-}
-
-// adoptSilence lets the silence of a new voter begin at its last Fetch as an observer. A silence that has lasted long enough counts
-// in this very turn.
-func (m *QuorumStateMachine) adoptSilence(r *Replica) {
-	silent := r.LastFetch < 0 || m.due(Timer{Kind: SilenceTimer, Peer: r.Key})
-	m.resetSilence(r.Key.ID, r.LastFetch)
-	if silent {
-		m.turn.silent = append(m.turn.silent, r.Key.ID)
-	}
 }
 
 // selfReplica is the leader's own entry: among its observers if it is no voter any more.
@@ -138,16 +124,14 @@ func (m *QuorumStateMachine) takeVoterSet() {
 	next := make([]Replica, 0, voters.Len())
 	for i := range voters.Len() {
 		v := voters.At(i)
-		r, ok := l.adopt(v)
+		r, before, ok := l.adopt(v)
 		if !ok {
 			m.fatal(FatalReplicaKey)
 			return
 		}
+		m.renameSilence(before, &r)
 		old = slices.DeleteFunc(old, func(o Replica) bool { return o.Key.ID == v.Key.ID })
 		next = append(next, r)
-		if v.Key.ID != m.cfg.ID && !slices.ContainsFunc(l.Voters, func(o Replica) bool { return o.Key.ID == v.Key.ID }) {
-			m.adoptSilence(&r)
-		}
 	}
 	l.Voters = next
 	for _, r := range old {
@@ -159,10 +143,22 @@ func (m *QuorumStateMachine) takeVoterSet() {
 	}
 }
 
+// renameSilence goes on with the silence of a replica whose key was completed. One that has lasted long enough counts in this
+// very turn.
+func (m *QuorumStateMachine) renameSilence(before ReplicaKey, r *Replica) {
+	if before == r.Key || r.LastFetch < 0 {
+		return
+	}
+	if m.due(Timer{SilenceTimer, before}) {
+		m.turn.silent = append(m.turn.silent, r.Key.ID)
+	}
+	m.resetSilence(r.Key, r.LastFetch)
+}
+
 // adopt is the entry that a voter of a new set begins with: that of the matching voter, else of the observer with its key, else a
-// new one. An entry without a directory id takes the one of the set.
-func (l *Leader) adopt(v *Voter) (Replica, bool) {
-	r := newReplica(v.Key, v.Endpoints)
+// new one. An entry without a directory id takes the one of the set; before is the key it had.
+func (l *Leader) adopt(v *Voter) (r Replica, before ReplicaKey, ok bool) {
+	r = newReplica(v.Key, v.Endpoints)
 	if known := l.matchingVoter(v.Key); known != nil {
 		r = *known
 	} else if known := l.observer(v.Key); known != nil {
@@ -170,8 +166,9 @@ func (l *Leader) adopt(v *Voter) (Replica, bool) {
 	}
 	l.Observers = slices.DeleteFunc(l.Observers, func(o Replica) bool { return o.Key == v.Key })
 	if !r.Key.DirectoryID.IsZero() && r.Key != v.Key {
-		return r, false
+		return r, r.Key, false
 	}
+	before = r.Key
 	r.Key, r.Endpoints = v.Key, v.Endpoints
-	return r, true
+	return r, before, true
 }

@@ -26,7 +26,7 @@ const (
 
 	RequestTimer    // per connection record: the request in flight
 	BackoffTimer    // per connection record: pause after a failure
-	SilenceTimer    // per voter, on the leader: has not fetched for half a fetch timeout (KAFKA-16926)
+	SilenceTimer    // per replica, on the leader: has not fetched for half a fetch timeout (KAFKA-16926)
 	SessionTimer    // per observer, on the leader: forgotten by DescribeQuorum
 	CaughtUpTimer   // per observer, on the leader: fetched within the last hour (AddRaftVoter)
 	timerKinds      // the number of kinds
@@ -41,8 +41,8 @@ var timerNames = [timerKinds]string{
 
 func (k TimerKind) String() string { return timerNames[k] }
 
-// Timer names one timer. Peer is the connection record or voter of the kinds that exist per peer, and a whole replica key
-// for SessionTimer and CaughtUpTimer, since an id may be observed with several directory ids.
+// Timer names one timer. Peer is the connection record of the kinds that exist per record, and a whole replica key for
+// SilenceTimer, SessionTimer and CaughtUpTimer, since an id may fetch with several directory ids.
 type Timer struct {
 	Kind TimerKind
 	Peer ReplicaKey
