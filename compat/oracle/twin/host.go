@@ -206,7 +206,7 @@ func (n *node) executeOnLog(action kraft.Action) bool {
 		n.log.addSnapshot(a.ID, n.partial)
 		n.partial = nil
 		if n.log.truncateToLatestSnapshot() {
-			n.effect("truncateToSnapshot", a.ID.Offset, a.ID.Epoch)
+			n.effect("truncateToSnapshot", n.log.view.Start, n.log.view.Snapshots[0].ID.Epoch)
 		}
 	default:
 		n.out.problem("no driver for %v", action)

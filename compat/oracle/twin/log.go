@@ -2,6 +2,7 @@ package twin
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/understudy-kafka/understudy/kraft"
 	"github.com/understudy-kafka/understudy/wire"
@@ -150,6 +151,8 @@ func (l *hostLog) reopen(loseUnflushed bool) bool {
 	}
 	l.flush()
 	l.view.HighWatermark = l.view.Start
+	l.view.Snapshots = slices.DeleteFunc(slices.Clone(l.view.Snapshots), func(s kraft.Snapshot) bool { return s.ID.Offset < l.view.Start })
+	l.dropSnapshots()
 	return l.truncateToLatestSnapshot()
 }
 

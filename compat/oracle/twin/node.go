@@ -254,8 +254,7 @@ func (n *node) command(c oracle.Command, a *oracle.Answer) {
 		n.start()
 	case "restart":
 		if n.log.reopen(c.LoseUnflushed) {
-			id, _ := n.log.view.LatestSnapshot()
-			n.effect("truncateToSnapshot", id.Offset, id.Epoch)
+			n.effect("truncateToSnapshot", n.log.view.Start, n.log.view.Snapshots[0].ID.Epoch)
 		}
 		n.start()
 	case "request":

@@ -38,11 +38,12 @@ final class OracleMemLog extends OracleLogBase {
         this.fx = fx;
     }
 
-    /** What a restart leaves: everything, or everything flushed. An epoch that starts at the end is forgotten. */
+    /** What a restart leaves: everything, or everything flushed. An epoch that starts at the end, and snapshots below the start, are forgotten. */
     void reopen(boolean keepUnflushed) {
         cut(keepUnflushed ? end : Math.min(flushed, end));
         flushed = end;
         hw = start;
+        snapshots.keySet().removeIf(id -> id.offset() < start);
         truncateToLatestSnapshot();
     }
 
