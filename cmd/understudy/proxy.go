@@ -26,7 +26,10 @@ func newProxyCommand() *cobra.Command {
 		Use:   "proxy --upstream NODE=HOST:PORT=LISTEN ...",
 		Short: "Relay, record and check the traffic of a controller quorum",
 		Long: `proxy listens for each controller, passes every byte on unchanged, records every frame, and checks what
-the controllers decide.
+the controllers decide. The checker is a process of its own that reads along; forwarding never waits for it.
+
+It prints elections as they happen, and when it is stopped (SIGTERM, Ctrl-C) the verdict; the exit code is 1 if a
+controller has diverged.
 
 The proxy must be the address that the controllers advertise: set advertised.listeners (and
 controller.quorum.voters or controller.quorum.bootstrap.servers) of each controller to LISTEN,
@@ -63,6 +66,11 @@ type proxyOptions struct {
 	http           string
 	dialFrom       string
 	tapMemory      string
+
+	noCheck        bool
+	faultAsPeer    bool
+	checkerRestart bool
+	checker        []string // another program in place of understudy check
 }
 
 func (o *proxyOptions) flags(cmd *cobra.Command) {
@@ -78,6 +86,13 @@ func (o *proxyOptions) flags(cmd *cobra.Command) {
 	f.StringVar(&o.http, "http", "", "serve /metrics and /healthz at this address, such as :9644")
 	f.StringVar(&o.dialFrom, "dial-from", "", "local address of connections to the controllers, such as 127.0.0.9")
 	f.StringVar(&o.tapMemory, "tap-memory", "64MiB", "the most that may wait for the recorder; beyond it frames are left out of the recording")
+	if o.checked {
+		f.BoolVar(&o.noCheck, "no-check", false, "do not start the checker")
+		f.BoolVar(&o.faultAsPeer, "fault-as-peer", false, "judge frames that a fault rule altered as if the peer had sent them so")
+		f.BoolVar(&o.checkerRestart, "restart-checker", true, "start the checker again when it ends by itself")
+		f.StringArrayVar(&o.checker, "checker", nil, "program to use in place of understudy check; repeat it for its arguments")
+		_ = f.MarkHidden("checker")
+	}
 	_ = cmd.RegisterFlagCompletionFunc("durability", cobra.FixedCompletions([]string{"none", "interval", "frame"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml")
 }
@@ -173,26 +188,45 @@ func (o *proxyOptions) run(cmd *cobra.Command) error {
 		return &exitError{exitRuntime, err}
 	}
 	p.Attach(proxy.NewRecording(base, w, cfg.Log))
-	return o.serve(cmd, p, &cfg, base)
+	var show *timeline
+	if o.checked && !o.noCheck {
+		show = &timeline{out: cmd.OutOrStdout()}
+		checker, err := o.startChecker(show, rec, cfg.Log)
+		if err != nil {
+			p.Close()
+			return &exitError{exitRuntime, errors.Join(err, w.Close())}
+		}
+		p.Attach(checker)
+	}
+	return o.serve(cmd, p, &cfg, base, show)
 }
 
-func (o *proxyOptions) serve(cmd *cobra.Command, p *proxy.Proxy, cfg *proxy.Config, base string) error {
+// serve runs the proxy until it is told to end.
+func (o *proxyOptions) serve(cmd *cobra.Command, p *proxy.Proxy, cfg *proxy.Config, base string, show *timeline) error {
+	out := cmd.OutOrStdout()
 	ctx, stop := context.WithCancel(cmd.Context())
 	defer stop()
+	var httpErr error
 	if o.http != "" {
 		shut, addr, err := serveHTTP(o.http, p, cfg.Log)
 		if err != nil {
-			p.Close()
-			return &exitError{exitRuntime, err}
+			httpErr = err
+			stop() // what has been started ends in order
+		} else {
+			defer shut()
+			o.http = addr
 		}
-		defer shut()
-		o.http = addr
 	}
-	o.summary(cmd.OutOrStdout(), p, cfg, base)
-	err := p.Run(ctx)
-	o.farewell(cmd.OutOrStdout(), p.Stats(), base)
+	if httpErr == nil {
+		o.summary(out, p, cfg, base)
+	}
+	err := errors.Join(httpErr, p.Run(ctx))
 	if err != nil {
 		return &exitError{exitRuntime, err}
+	}
+	o.farewell(out, p.Stats(), base)
+	if show != nil {
+		return show.end()
 	}
 	return nil
 }
@@ -210,6 +244,9 @@ func (o *proxyOptions) summary(out io.Writer, p *proxy.Proxy, cfg *proxy.Config,
 		kept = "complete, with everything secret in it"
 	}
 	fmt.Fprintf(out, "  recording %s-*.pcapng.zst (%s)\n", base, kept)
+	if o.checked && !o.noCheck {
+		fmt.Fprintf(out, "  checker   live\n")
+	}
 	if o.http != "" {
 		fmt.Fprintf(out, "  http      http://%s/metrics\n", o.http)
 	}

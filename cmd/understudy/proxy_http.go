@@ -94,6 +94,7 @@ var (
 	descSinkFrames = metric("sink_frames_total", "Frames given to a sink.", "sink")
 	descSinkLost   = metric("sink_lost_frames_total", "Frames that a sink could not take.", "sink")
 	descSinkErrors = metric("sink_errors_total", "Failures of a sink.", "sink")
+	descEvents     = metric("checker_events_total", "What the checker has told, by kind: leader, finding, …", "event")
 	descSinkUp     = metric("sink_up", "1 if the sink works: the recording can be written, the checker runs.", "sink")
 )
 
@@ -135,6 +136,9 @@ func (c proxyCollector) Collect(ch chan<- prometheus.Metric) {
 			up = 1
 		}
 		gauge(descSinkUp, up, k.Name)
+		for kind, n := range k.Events {
+			count(descEvents, n, kind)
+		}
 	}
 	ch <- latencyHistogram(&s)
 }
