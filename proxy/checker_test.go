@@ -147,6 +147,7 @@ func TestChecker_KilledIsReportedAndStartedAgainInMidStream(t *testing.T) {
 	c := startChecked(t, "read", func(o *CheckerOptions) { o.Restart = true })
 	client := c.dial(1)
 	exchange(t, client, 10, 100)
+	eventually(t, "the first child reads", func() bool { return len(c.texts(shadow.EventState)) == 1 })
 	first := c.child()
 	_ = first.Kill()
 	eventually(t, "a new child", func() bool {
