@@ -169,7 +169,7 @@ func TestProxy_AnAlteredVoteIsFoundWhenItIsJudgedAsThePeers(t *testing.T) {
 
 // TestRecord_HasNoChecker and keeps everything when it is told to.
 func TestRecord_HasNoChecker(t *testing.T) {
-	stage := captured(t, "412-static-follower-restart")
+	stage := captured(t, "440-dynamic-start-kill")
 	dir := t.TempDir() + "/"
 	s := startStaged(t, stage, "record", "--record", dir, "--include-records", "--rotate-size", "20KB", "--durability", "interval")
 	frames, err := stage.Play(t.Context(), s.dial, replay.Pace{})
