@@ -95,7 +95,9 @@ func (w *walk) checkBatches(b []byte) {
 		if !batch.Control() {
 			continue
 		}
+		var again []byte
 		err = batch.Each(func(r Record) error {
+			again = AppendRecord(again, &r)
 			for _, f := range CanonicalControl(r.Key, r.Value) {
 				w.note(Finding{
 					Kind: FindControl, Offset: start, Refused: f.Refused,
@@ -104,8 +106,11 @@ func (w *walk) checkBatches(b []byte) {
 			}
 			return nil
 		})
-		if err != nil {
+		switch {
+		case err != nil:
 			w.note(Finding{Kind: FindControl, Offset: start, Detail: err.Error()})
+		case batch.Attributes&AttrCompression == 0 && string(again) != string(batch.Records):
+			w.note(Finding{Kind: FindControl, Offset: start, Detail: fmt.Sprintf("batch at offset %d: records are written otherwise", batch.BaseOffset)})
 		}
 	}
 }
@@ -116,7 +121,7 @@ func CanonicalControl(key, value []byte) []Finding {
 	if err != nil {
 		return []Finding{{Kind: FindMalformed, Detail: err.Error(), Refused: true}}
 	}
-	s := schemas().controls[int16(t)]
+	s := controlIndex.find(int16(t))
 	r := reader{b: value}
 	version := r.int16()
 	if s == nil || r.bad || !s.valid.has(version) {

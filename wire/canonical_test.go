@@ -251,22 +251,55 @@ func TestCanonicalControl_NamesTheDefect(t *testing.T) {
 }
 
 func TestCanonical_LooksIntoControlRecords(t *testing.T) {
-	record := NewControl(goldenLeaderChange())
-	record.Value = append(record.Value, 0)
-	m := kmsg.NewFetchResponse()
-	m.Version = 17
-	topic := kmsg.NewFetchResponseTopic()
-	p := kmsg.NewFetchResponseTopicPartition()
-	p.AbortedTransactions = []kmsg.FetchResponseTopicPartitionAbortedTransaction{}
-	p.RecordBatches = AppendBatch(nil, control(7, 3), record)
-	topic.Partitions = append(topic.Partitions, p)
-	m.Topics = append(m.Topics, topic)
-	found := Canonical(KeyFetch, 17, Response, m.AppendTo(nil))
-	if len(found) != 1 || found[0].Kind != FindControl {
-		t.Fatalf("found %v", found)
+	sound := NewControl(goldenLeaderChange())
+	trailing := NewControl(goldenLeaderChange())
+	trailing.Value = append(trailing.Value, 0)
+	withRecords := func(change func(*Batch)) []byte {
+		b, _, err := NextBatch(AppendBatch(nil, control(7, 3), sound))
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(&b)
+		return AppendRawBatch(nil, b)
 	}
-	const want = "byte 64: control record: batch at offset 7, record at offset 7: byte 34: trailing bytes: 1 bytes"
-	if found[0].String() != want {
-		t.Errorf("found %q, want %q", found[0], want)
+	for _, tt := range []struct {
+		name    string
+		records []byte
+		want    string
+	}{
+		{"sound", AppendBatch(nil, control(7, 3), sound), ""},
+		{
+			"bytes behind the value", AppendBatch(nil, control(7, 3), trailing),
+			"byte 64: control record: batch at offset 7, record at offset 7: byte 34: trailing bytes: 1 bytes",
+		},
+		{
+			"length as a long varint", withRecords(func(b *Batch) { b.Records = append([]byte{b.Records[0] | 0x80, 0}, b.Records[1:]...) }),
+			"byte 64: control record: batch at offset 7: records are written otherwise",
+		},
+		{
+			"one record too few", withRecords(func(b *Batch) { b.Count = 2 }),
+			"byte 64: control record: batch at offset 7: record 1 of 2: malformed",
+		},
+		{"cut batch, which is legal", AppendBatch(nil, control(7, 3), trailing)[:80], ""},
+	} {
+		m := fetched(func(_ *kmsg.FetchResponse, p *kmsg.FetchResponseTopicPartition) {
+			p.AbortedTransactions = []kmsg.FetchResponseTopicPartitionAbortedTransaction{}
+			p.RecordBatches = tt.records
+		})
+		found := Canonical(KeyFetch, 17, Response, m.AppendTo(nil))
+		if tt.want == "" && len(found) > 0 || tt.want != "" && (len(found) != 1 || found[0].String() != tt.want) {
+			t.Errorf("%s: %v, want %q", tt.name, found, tt.want)
+		}
+	}
+}
+
+func TestCanonical_DoesNotAllocateForAFetch(t *testing.T) {
+	version, request, response := fetchPair(t)
+	if n := testing.AllocsPerRun(100, func() {
+		if len(Canonical(KeyFetch, version, Request, request))+len(Canonical(KeyFetch, version, Response, response)) > 0 {
+			t.Fatal("not sound")
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
 	}
 }

@@ -158,7 +158,7 @@ func appendRecordJSON(dst []byte, b *Batch, r *Record, o JSONOptions) []byte {
 func appendControlJSON(dst []byte, key, value []byte, o JSONOptions) []byte {
 	t, err := ControlTypeOf(key)
 	if err == nil {
-		s := schemas().controls[int16(t)]
+		s := controlIndex.find(int16(t))
 		r := reader{b: value}
 		version := r.int16()
 		w := walk{style: asJSON, secrets: o.Secrets}

@@ -30,10 +30,10 @@ func DecodeMetadata(value []byte) (MetadataRecord, error) {
 		return MetadataRecord{}, fmt.Errorf("metadata record of %d bytes: frame: %w", len(value), ErrMalformed)
 	case frame != metadataFrameVersion:
 		return MetadataRecord{}, fmt.Errorf("metadata record: frame version %d: %w", frame, ErrUnsupported)
-	case key >= forever || version >= forever || schemas().records[int16(key)] == nil:
+	case key >= forever || version >= forever || metadataIndex.find(int16(key)) == nil:
 		return MetadataRecord{}, fmt.Errorf("metadata record of type %d, version %d: %w", key, version, ErrUnsupported)
 	}
-	s := schemas().records[int16(key)]
+	s := metadataIndex.find(int16(key))
 	m := MetadataRecord{Type: int16(key), Name: s.name, Version: int16(version), Body: value[r.at:], schema: s}
 	if !s.valid.has(m.Version) {
 		return m, fmt.Errorf("%s version %d: %w", m.Name, m.Version, ErrUnsupported)

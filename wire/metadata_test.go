@@ -89,3 +89,18 @@ func TestMetadata_ZeroIsHarmless(t *testing.T) {
 		t.Errorf("%s %s", &m, m.AppendJSON(nil, JSONOptions{}))
 	}
 }
+
+// TestMetadata_FloatsAreJSON covers the one field with a fraction, whose value may be no number at all.
+func TestMetadata_FloatsAreJSON(t *testing.T) {
+	for _, tt := range []struct{ bits, want string }{
+		{"3ff8000000000000", "1.5"}, {"7ff8000000000000", `"NaN"`}, {"7ff0000000000000", `"+Inf"`},
+	} {
+		m, err := DecodeMetadata(unhex(t, "01 0e 00 01 02 6b "+tt.bits+" 00 00"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if value, ok := m.Field("value"); !ok || string(value) != tt.want {
+			t.Errorf("%s: %s %v, want %s", tt.bits, value, ok, tt.want)
+		}
+	}
+}

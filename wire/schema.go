@@ -1,9 +1,6 @@
 package wire
 
-import (
-	"encoding/binary"
-	"sync"
-)
+import "encoding/binary"
 
 //go:generate go run ../internal/metagen -kafka 4.4.0 -out .
 
@@ -62,26 +59,36 @@ const (
 var fixedSize = [...]int{kindBool: 1, kindInt8: 1, kindInt16: 2, kindUint16: 2, kindInt32: 4, kindInt64: 8, kindFloat64: 8, kindUUID: 16, kindStruct: 0}
 
 // schemaIndex finds schemas by key.
-type schemaIndex struct{ requests, responses, controls, records map[int16]*schema }
+type schemaIndex [128]*schema
 
-var schemas = sync.OnceValue(func() schemaIndex {
-	index := func(list []schema) map[int16]*schema {
-		m := make(map[int16]*schema, len(list))
-		for i := range list {
-			m[list[i].key] = &list[i]
-		}
-		return m
+func (x *schemaIndex) find(key int16) *schema {
+	if key < 0 || int(key) >= len(x) {
+		return nil
 	}
-	return schemaIndex{index(requestSchemas), index(responseSchemas), index(controlSchemas), index(metadataSchemas)}
-})
+	return x[key]
+}
+
+func index(list []schema) (x schemaIndex) {
+	for i := range list {
+		x[list[i].key] = &list[i]
+	}
+	return x
+}
+
+var (
+	requestIndex  = index(requestSchemas)
+	responseIndex = index(responseSchemas)
+	controlIndex  = index(controlSchemas)
+	metadataIndex = index(metadataSchemas)
+)
 
 // messageSchema is the layout of a request or response, nil if the key has no file here or the version is not known.
 func messageSchema(key, version int16, dir Direction) *schema {
-	index := schemas().requests
+	x := &requestIndex
 	if dir == Response {
-		index = schemas().responses
+		x = &responseIndex
 	}
-	if s := index[key]; s != nil && s.valid.has(version) {
+	if s := x.find(key); s != nil && s.valid.has(version) {
 		return s
 	}
 	return nil
@@ -108,4 +115,10 @@ func (f *field) appendDefault(dst []byte, version int16) []byte {
 		binary.BigEndian.PutUint64(b[:], uint64(f.def))
 		return append(dst, b[8-fixedSize[f.kind]:]...)
 	}
+}
+
+// isDefault reports whether content is the encoding of a tagged field's default.
+func (f *field) isDefault(content []byte, version int16) bool {
+	var room [64]byte
+	return string(content) == string(f.appendDefault(room[:0], version))
 }

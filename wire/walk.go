@@ -86,7 +86,9 @@ func (w *walk) structure(fields []field) {
 		if !f.in.has(w.version) || w.r.flex && f.tagged.has(w.version) {
 			continue
 		}
-		w.name(f.name, first)
+		if w.style != silent {
+			w.name(f.name, first)
+		}
 		first = false
 		if w.value(f); w.r.bad {
 			return
@@ -186,6 +188,10 @@ func (w *walk) element(f *field) {
 }
 
 func (w *walk) number(f *field) {
+	if w.style == silent && f.kind != kindBool {
+		w.r.skip(fixedSize[f.kind])
+		return
+	}
 	raw := w.r.span(fixedSize[f.kind])
 	if w.r.bad {
 		return
@@ -201,9 +207,7 @@ func (w *walk) number(f *field) {
 		}
 		return
 	case kindFloat64:
-		if w.style != silent {
-			w.float(math.Float64frombits(binary.BigEndian.Uint64(raw)))
-		}
+		w.float(math.Float64frombits(binary.BigEndian.Uint64(raw)))
 		return
 	case kindInt8:
 		v = int64(int8(raw[0]))
@@ -218,9 +222,6 @@ func (w *walk) number(f *field) {
 	}
 	if f.name == "position" {
 		w.position = v
-	}
-	if w.style == silent {
-		return
 	}
 	if w.style == asText && f.name == "errorCode" {
 		w.dst = append(w.dst, ErrorName(kraft.ErrorCode(v))...)
@@ -363,7 +364,7 @@ func (w *walk) tagged(f *field, start, size int) {
 	content := w.r.b[from:w.r.at]
 	if len(content) != size {
 		w.note(Finding{Kind: FindTagSize, Offset: start, Field: f.name, Detail: fmt.Sprintf("size %d, content of %d", size, len(content))})
-	} else if w.check && string(content) == string(f.appendDefault(nil, w.version)) {
+	} else if w.check && f.isDefault(content, w.version) {
 		w.note(Finding{Kind: FindDefault, Offset: start, Field: f.name})
 	}
 }
