@@ -69,19 +69,23 @@ func (c *Checker) requestFrame(k *conn, o *recordings.Observation, sent []byte, 
 		c.unreadable(k, o, "a request that cannot be read")
 		return
 	}
-	if id, ok := raftClientID(h.ClientID); ok && (k.client == nil || k.client.id != id) {
-		k.client, k.firstRequest = c.node(id), 0
+	var sender *node // of this request; a connection might carry others' as well
+	if id, ok := raftClientID(h.ClientID); ok {
+		if k.client == nil || k.client.id != id {
+			k.client, k.firstRequest = c.node(id), 0
+		}
+		sender = k.client
 	}
 	r := ref{
 		number: o.Number, conn: o.Conn.ID, stream: o.Conn.Stream, seq: o.Seq, order: c.order, at: o.At.Seen,
 		key: h.Key, version: h.Version, dir: wire.Request, from: kraft.NoNode, to: kraft.NoNode,
 	}
 	if kind, ok := kindOf(h.Key, wire.Request); ok {
-		c.raftRequest(k, o, kind, h, sent, body, r)
+		c.raftRequest(k, o, kind, h, sent, body, r, sender)
 	} else {
 		c.otherRequest(k, h, body)
 	}
-	if k.client != nil {
+	if sender != nil {
 		if k.firstRequest == 0 {
 			k.firstRequest = c.order
 			k.client.join(c, k, o.At.Seen)
@@ -111,7 +115,9 @@ func (c *Checker) requestFrame(k *conn, o *recordings.Observation, sent []byte, 
 const maxOpenRequests = 512
 
 // raftRequest decodes a request of the raft layer and hands it to the monitors.
-func (c *Checker) raftRequest(k *conn, o *recordings.Observation, kind Kind, h wire.RequestHeader, sent, body []byte, r ref) {
+func (c *Checker) raftRequest(k *conn, o *recordings.Observation, kind Kind, h wire.RequestHeader, sent, body []byte,
+	r ref, sender *node,
+) {
 	m := &c.request
 	m.reset(kind)
 	m.key, m.version, m.conn, m.frame, m.body = h.Key, h.Version, k, sent, body
@@ -125,8 +131,7 @@ func (c *Checker) raftRequest(k *conn, o *recordings.Observation, kind Kind, h w
 	if !k.ep.raft && kind != KindDescribeRequest {
 		k.ep.raft = true
 	}
-	m.sender = k.client
-	m.peer = c.server(k)
+	m.sender, m.peer = sender, c.server(k)
 	m.ref = r
 	m.ref.from, m.ref.to = idOf(m.sender), idOf(m.peer)
 	m.when = Span{To: Moment{Stream: k.key.stream, Order: c.order, At: o.At.Seen}, Open: true}

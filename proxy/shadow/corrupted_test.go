@@ -1,0 +1,182 @@
+package shadow
+
+import (
+	"flag"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/understudy-kafka/understudy/recordings"
+)
+
+var corruptionSeed = flag.Uint64("corruption-seed", 0, "the one seed to try; 0: many")
+
+// corruption damages a stream of observations as an observer may: it loses, repeats and shifts, and knows of what
+// it lost.
+type corruption func(r *rand.Rand, l loaded) loaded
+
+func gapOf(o *recordings.Observation) recordings.Observation {
+	return recordings.Observation{
+		Kind: recordings.KindGap, Conn: o.Conn, Number: o.Number, Dir: o.Dir, At: o.At,
+		Gap: &recordings.Gap{Reason: "lost", Bytes: int64(o.Frame.Size), Frames: 1},
+	}
+}
+
+func loseFrames(r *rand.Rand, l loaded) loaded {
+	share := r.Float64()
+	var out loaded
+	for i := range l {
+		if l[i].Kind == recordings.KindFrame && r.Float64() < share {
+			out = append(out, gapOf(&l[i]))
+			continue
+		}
+		out = append(out, l[i])
+	}
+	return out
+}
+
+func loseAStretch(r *rand.Rand, l loaded) loaded {
+	from := r.IntN(len(l))
+	to := min(len(l), from+r.IntN(400))
+	var out loaded
+	for i := range l {
+		if i >= from && i < to {
+			if l[i].Kind == recordings.KindFrame {
+				out = append(out, gapOf(&l[i]))
+			}
+			continue
+		}
+		out = append(out, l[i])
+	}
+	return out
+}
+
+// begin midway: connections are met while they are open
+func beginMidway(r *rand.Rand, l loaded) loaded {
+	out := slices.Clone(l[r.IntN(len(l)):])
+	conns := map[*recordings.Conn]*recordings.Conn{}
+	for i := range out {
+		c := conns[out[i].Conn]
+		if c == nil {
+			copied := *out[i].Conn
+			copied.Midway = out[i].Kind != recordings.KindOpen
+			c = &copied
+			conns[out[i].Conn] = c
+		}
+		out[i].Conn = c
+	}
+	return out
+}
+
+func endEarly(r *rand.Rand, l loaded) loaded { return l[:r.IntN(len(l))] }
+
+func jumpTheClock(r *rand.Rand, l loaded) loaded {
+	out := slices.Clone(l)
+	for range 1 + r.IntN(4) {
+		from, by := r.IntN(len(out)), (r.Int64N(20)-10)*r.Int64N(2_000_000_000)
+		for i := from; i < len(out); i++ {
+			out[i].At.Seen += by
+			out[i].At.Forwarded += by
+		}
+	}
+	return out
+}
+
+// duplicateAConnection shows one connection twice, as a capture of all interfaces may.
+func duplicateAConnection(r *rand.Rand, l loaded) loaded {
+	chosen := l[r.IntN(len(l))].Conn
+	twin := *chosen
+	twin.ID += 1 << 20
+	var out loaded
+	for i := range l {
+		out = append(out, l[i])
+		if l[i].Conn == chosen {
+			again := l[i]
+			again.Conn = &twin
+			again.At.Seen += r.Int64N(1000)
+			out = append(out, again)
+		}
+	}
+	return out
+}
+
+func cutFrames(r *rand.Rand, l loaded) loaded {
+	out := slices.Clone(l)
+	for i := range out {
+		if o := &out[i]; o.Kind == recordings.KindFrame && len(o.Frame.Bytes) > 40 && r.IntN(20) == 0 {
+			o.Frame.Bytes = o.Frame.Bytes[:20+r.IntN(len(o.Frame.Bytes)-20)]
+			o.Frame.Cut = true
+		}
+	}
+	return out
+}
+
+func loseEnds(r *rand.Rand, l loaded) loaded { // the ends of connections are not seen
+	var out loaded
+	for i := range l {
+		if l[i].Kind != recordings.KindClose || r.IntN(2) == 0 {
+			out = append(out, l[i])
+		}
+	}
+	return out
+}
+
+// splitStreams shows half of the connections as another recorder saw them, with a clock of its own.
+func splitStreams(r *rand.Rand, l loaded) loaded {
+	out, skew := slices.Clone(l), (r.Int64N(20)-10)*1_000_000_000
+	conns := map[*recordings.Conn]*recordings.Conn{}
+	for i := range out {
+		c := conns[out[i].Conn]
+		if c == nil {
+			copied := *out[i].Conn
+			copied.Stream = r.IntN(2)
+			c = &copied
+			conns[out[i].Conn] = c
+		}
+		out[i].Conn = c
+		if c.Stream == 1 {
+			out[i].At.Seen += skew
+			out[i].At.Forwarded += skew
+		}
+	}
+	slices.SortStableFunc(out, func(a, b recordings.Observation) int { return int(a.At.Seen - b.At.Seen) })
+	return out
+}
+
+func TestCorrupted_StreamsNeverDiverge(t *testing.T) {
+	kinds := []struct {
+		name string
+		do   corruption
+	}{
+		{"frames lost", loseFrames}, {"a stretch lost", loseAStretch}, {"begun midway", beginMidway}, {"ends early", endEarly},
+		{"clock jumps", jumpTheClock}, {"a connection twice", duplicateAConnection}, {"frames cut", cutFrames}, {"ends not seen", loseEnds},
+		{"two recorders", splitStreams},
+	}
+	seeds := []uint64{*corruptionSeed}
+	if *corruptionSeed == 0 {
+		seeds = seeds[:0]
+		for range 12 {
+			seeds = append(seeds, rand.Uint64())
+		}
+	}
+	for _, name := range captures {
+		l := load(t, name)
+		for _, kind := range kinds {
+			t.Run(name+"/"+kind.name, func(t *testing.T) {
+				for _, seed := range seeds {
+					r := rand.New(rand.NewPCG(seed, 1))
+					damaged := kind.do(r, l)
+					if r.IntN(3) == 0 {
+						damaged = kinds[r.IntN(4)].do(r, damaged)
+					}
+					if len(damaged) == 0 {
+						continue
+					}
+					if rep := damaged.check(Options{}); rep.Verdict == Diverges || len(rep.Findings) > 0 {
+						t.Fatalf("-corruption-seed=%d: %+v", seed, rep.Findings)
+					}
+				}
+			})
+		}
+	}
+}
