@@ -48,8 +48,9 @@ func (b *lockedBuffer) String() string {
 // startProxy runs `understudy proxy` for the upstreams and returns when it listens. It ends with the test.
 func startProxy(t *testing.T, upstreams []string, flags ...string) *program {
 	t.Helper()
-	dir, err := os.MkdirTemp(t.ArtifactDir(), "proxy-")
-	if err != nil {
+	_, port, _ := strings.Cut(upstreams[0], ":")
+	dir := filepath.Join(t.ArtifactDir(), "proxy-"+strings.SplitN(port, "=", 2)[0]) // a test may have several
+	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	p := &program{t: t, record: filepath.Join(dir, "run")}
@@ -59,6 +60,7 @@ func startProxy(t *testing.T, upstreams []string, flags ...string) *program {
 	}
 	cmd := exec.Command(builtBinary, append(args, flags...)...)
 	cmd.Stdout, cmd.Stderr = &p.output, &p.output
+	var err error
 	if p.Process, err = child.Start(cmd); err != nil {
 		t.Fatal(err)
 	}

@@ -16,11 +16,17 @@ import (
 // The kernel's socket tables. Java's sockets are in the second even where they carry IPv4.
 var socketTables = []string{"/proc/net/tcp", "/proc/net/tcp6"}
 
-// listening is TCP_LISTEN, in the kernel's numbering.
-const listening = "0A"
+// TCP states in the kernel's numbering.
+const (
+	established = "01"
+	listening   = "0A"
+)
 
 // socket is one end of a TCP connection in the kernel's table.
-type socket struct{ local, remote netip.AddrPort }
+type socket struct {
+	local, remote netip.AddrPort
+	established   bool
+}
 
 // Bypass is the answer to "did anything go around the proxy?".
 type Bypass struct {
@@ -33,17 +39,11 @@ type Bypass struct {
 // minute (TIME_WAIT), so short ones are seen too; only one that is reset between two readings is not.
 func (q *Quorum) WatchBypass(ctx context.Context) (Bypass, error) {
 	var b Bypass
-	real := map[netip.AddrPort]string{}
-	for _, m := range q.members {
-		if m.Controller {
-			address, err := netip.ParseAddrPort(m.Listener)
-			if err != nil {
-				return b, err
-			}
-			real[address] = m.ID.String()
-		}
+	real, err := q.listeners()
+	if err != nil {
+		return b, err
 	}
-	proxied := map[socket]bool{}
+	proxied := map[[2]netip.AddrPort]bool{}
 	from := netip.MustParseAddr(DialFrom)
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -61,7 +61,7 @@ func (q *Quorum) WatchBypass(ctx context.Context) (Bypass, error) {
 			switch {
 			case node == "":
 			case s.local.Addr() == from:
-				proxied[s] = true
+				proxied[[2]netip.AddrPort{s.local, s.remote}] = true
 			default:
 				if text := fmt.Sprintf("%s -> %s (controller %s)", s.local, s.remote, node); !slices.Contains(b.Around, text) {
 					b.Around = append(b.Around, text)
@@ -75,6 +75,41 @@ func (q *Quorum) WatchBypass(ctx context.Context) (Bypass, error) {
 		case <-tick.C:
 		}
 	}
+}
+
+// listeners are the controllers' real addresses.
+func (q *Quorum) listeners() (map[netip.AddrPort]string, error) {
+	all := map[netip.AddrPort]string{}
+	for _, m := range q.members {
+		if m.Controller {
+			address, err := netip.ParseAddrPort(m.Listener)
+			if err != nil {
+				return nil, err
+			}
+			all[address] = m.ID.String()
+		}
+	}
+	return all, nil
+}
+
+// Connections lists the established connections to the controllers' real ports, as "CLIENT -> SERVER", sorted.
+func (q *Quorum) Connections() ([]string, error) {
+	real, err := q.listeners()
+	if err != nil {
+		return nil, err
+	}
+	sockets, err := readSockets()
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, s := range sockets {
+		if s.established && real[s.local] != "" {
+			all = append(all, s.remote.String()+" -> "+s.local.String())
+		}
+	}
+	slices.Sort(all)
+	return all, nil
 }
 
 func readSockets() ([]socket, error) {
@@ -111,7 +146,7 @@ func parseSockets(table string) ([]socket, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, socket{local, remote})
+		all = append(all, socket{local, remote, f[3] == established})
 	}
 	return all, nil
 }

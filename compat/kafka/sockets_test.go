@@ -16,8 +16,8 @@ func TestParseSockets_ReadsBothTables(t *testing.T) {
 `
 	got, err := parseSockets(table)
 	want := []socket{
-		{netip.MustParseAddrPort("127.0.0.1:20000"), netip.MustParseAddrPort("127.0.0.9:50000")},
-		{netip.MustParseAddrPort("127.0.0.1:20001"), netip.MustParseAddrPort("127.0.0.1:50001")},
+		{netip.MustParseAddrPort("127.0.0.1:20000"), netip.MustParseAddrPort("127.0.0.9:50000"), true},
+		{netip.MustParseAddrPort("127.0.0.1:20001"), netip.MustParseAddrPort("127.0.0.1:50001"), false},
 	}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %v, %v, want %v", got, err, want)
@@ -41,7 +41,7 @@ func TestReadSockets_SeesAConnectionOfThisProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	want := socket{netip.MustParseAddrPort(c.LocalAddr().String()), netip.MustParseAddrPort(c.RemoteAddr().String())}
+	want := socket{netip.MustParseAddrPort(c.LocalAddr().String()), netip.MustParseAddrPort(c.RemoteAddr().String()), true}
 	all, err := readSockets()
 	if err != nil || !slices.Contains(all, want) {
 		t.Errorf("%v is not among %v, %v", want, all, err)
