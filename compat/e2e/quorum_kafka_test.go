@@ -74,7 +74,7 @@ func TestKafka_ReportEqualsKafkasOwnLogs(t *testing.T) {
 			if v.Quorum.ClusterID != r.quorum.ClusterID {
 				t.Errorf("cluster id %q, want %q", v.Quorum.ClusterID, r.quorum.ClusterID)
 			}
-			if err := compareWithTruth(&v, r.quorum.Truth(), lostAnswers(t, full[0])); err != nil {
+			if err := compareWithTruth(&v, r.quorum.Truth(), votesOnWire(t, full[0])); err != nil {
 				t.Error(err)
 			}
 			equal, err := compareStreams(recordedStreams(t, full[0]), r.witness.streams())

@@ -34,9 +34,15 @@ func (b ballot) String() string {
 	return fmt.Sprintf("node %d %s the %s of %d in epoch %d", b.voter, answer, kind, b.candidate, b.epoch)
 }
 
-// compareWithTruth holds what understudy reports against what Kafka's logs say. lost has the Vote requests whose
-// answers did not cross the wire, because a process was killed: the voter has logged them and nobody can report them.
-func compareWithTruth(v *verdict, truth kafka.Truth, lost map[ballot]int) error {
+// onWire is what a recording holds of votes, found without understudy's own decoding.
+type onWire struct {
+	asked map[int32]bool // epochs that a candidate asked for votes in
+	lost  map[ballot]int // requests whose answers did not cross, because a process ended: the voter has logged them, and nobody can report them
+}
+
+// compareWithTruth holds what understudy reports against what Kafka's logs say. A candidate that gave up before any of
+// its requests left is known to itself alone; so is a vote whose answer never left.
+func compareWithTruth(v *verdict, truth kafka.Truth, wire onWire) error {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 
@@ -78,6 +84,11 @@ func compareWithTruth(v *verdict, truth kafka.Truth, lost map[ballot]int) error 
 			}
 		}
 	}
+	for e := range epochs {
+		if !seen[e] && !wire.asked[e] {
+			delete(epochs, e)
+		}
+	}
 	if !maps.Equal(epochs, seen) {
 		wrong("epochs with a candidate or leader: Kafka says %v, understudy %v", slices.Sorted(maps.Keys(epochs)), slices.Sorted(maps.Keys(seen)))
 	}
@@ -94,15 +105,15 @@ func compareWithTruth(v *verdict, truth kafka.Truth, lost map[ballot]int) error 
 	for b, n := range said {
 		request := b
 		request.granted = false
-		if missing := n - votes[b]; missing > lost[request] {
-			wrong("Kafka's log has %d times that %s, understudy reports %d and %d answers were lost", n, b, votes[b], lost[request])
+		if missing := n - votes[b]; missing > wire.lost[request] {
+			wrong("Kafka's log has %d times that %s, understudy reports %d and %d answers were lost", n, b, votes[b], wire.lost[request])
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// lostAnswers finds the Vote requests of a recording that no answer followed. It decodes by itself, not as understudy does.
-func lostAnswers(t *testing.T, path string) map[ballot]int {
+// votesOnWire finds the Vote requests of a recording, and those that no answer followed.
+func votesOnWire(t *testing.T, path string) onWire {
 	t.Helper()
 	in, err := recordings.OpenAny(nil, path)
 	if err != nil {
@@ -114,6 +125,7 @@ func lostAnswers(t *testing.T, path string) map[ballot]int {
 		id   int32
 	}
 	open := map[call]ballot{}
+	found := onWire{asked: map[int32]bool{}, lost: map[ballot]int{}}
 	var o recordings.Observation
 	for {
 		err := in.Next(&o)
@@ -141,18 +153,21 @@ func lostAnswers(t *testing.T, path string) map[ballot]int {
 			t.Fatal(err)
 		}
 		p := req.Topics[0].Partitions[0]
+		if !p.PreVote {
+			found.asked[p.CandidateEpoch] = true
+		}
 		open[call{o.Conn.ID, h.CorrelationID}] = ballot{voter: int32(o.Conn.Node), candidate: p.CandidateID, epoch: p.CandidateEpoch, preVote: p.PreVote}
 	}
-	lost := map[ballot]int{}
 	for _, b := range open {
-		lost[b]++
+		found.lost[b]++
 	}
-	return lost
+	return found
 }
 
 func TestCompareWithTruth_SeesEachWayToDiffer(t *testing.T) {
 	const log = `1796015411714 INFO [RaftManager id=1] Completed transition to CandidateState(localId=1, epoch=1, highWatermark=Optional.empty) from ProspectiveState(epoch=0) (QuorumState)
 1796015411794 INFO [RaftManager id=1] Completed transition to Leader(localVoterNode=1, epoch=1, epochStartOffset=0) from CandidateState(localId=1, epoch=1) (QuorumState)
+1796015411999 INFO [RaftManager id=1] Completed transition to CandidateState(localId=1, epoch=2, highWatermark=Optional.empty) from ProspectiveState(epoch=1) (QuorumState)
 `
 	const votes = `1796015411700 INFO [RaftManager id=2] Vote request VoteRequestData(replicaEpoch=0, replicaId=1, lastOffsetEpoch=0, lastOffset=0, preVote=true) with epoch 0 is granted (KafkaRaftClient)
 1796015411774 INFO [RaftManager id=2] Vote request VoteRequestData(replicaEpoch=1, replicaId=1, lastOffsetEpoch=0, lastOffset=0, preVote=false) with epoch 1 is granted (KafkaRaftClient)
@@ -179,23 +194,24 @@ func TestCompareWithTruth_SeesEachWayToDiffer(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(v *verdict)
-		lost   map[ballot]int
+		lost   onWire
 		ok     bool
 	}{
-		{"equal", func(*verdict) {}, nil, true},
-		{"another leader", func(v *verdict) { v.Quorum.Elections[0].Leader = 2 }, nil, false},
-		{"no leader", func(v *verdict) { v.Quorum.Elections[0].Leader = -1 }, nil, false},
-		{"another epoch", func(v *verdict) { v.Quorum.Elections[0].Epoch = 2 }, nil, false},
-		{"an epoch too many", func(v *verdict) { v.Quorum.Elections = append(v.Quorum.Elections, election{Epoch: 2, Leader: 2}) }, nil, false},
-		{"a refused vote", func(v *verdict) { v.Quorum.Elections[0].Candidates[1].Ballots[0].Granted = false }, nil, false},
-		{"a vote of another", func(v *verdict) { v.Quorum.Elections[0].Candidates[1].Ballots[0].Voter = 3 }, nil, false},
-		{"a vote twice", func(v *verdict) { v.Quorum.Elections[0].Candidates[1].Ballots[0].Count = 2 }, nil, false},
-		{"a vote is missing", func(v *verdict) { v.Quorum.Elections[0].Candidates[1].Ballots = nil }, nil, false},
-		{"an answer that was lost", func(v *verdict) { v.Quorum.Elections[0].Candidates[1].Ballots = nil }, map[ballot]int{{2, 1, 1, false, false}: 1}, true},
+		{"equal", func(*verdict) {}, onWire{}, true},
+		{"a candidate that asked and is not reported", func(*verdict) {}, onWire{asked: map[int32]bool{2: true}}, false},
+		{"another leader", func(v *verdict) { v.Quorum.Elections[0].Leader = 2 }, onWire{}, false},
+		{"no leader", func(v *verdict) { v.Quorum.Elections[0].Leader = -1 }, onWire{}, false},
+		{"another epoch", func(v *verdict) { v.Quorum.Elections[0].Epoch = 3 }, onWire{}, false},
+		{"an epoch too many", func(v *verdict) { v.Quorum.Elections = append(v.Quorum.Elections, election{Epoch: 3, Leader: 2}) }, onWire{}, false},
+		{"a refused vote", func(v *verdict) { v.Quorum.Elections[0].Candidates[1].Ballots[0].Granted = false }, onWire{}, false},
+		{"a vote of another", func(v *verdict) { v.Quorum.Elections[0].Candidates[1].Ballots[0].Voter = 3 }, onWire{}, false},
+		{"a vote twice", func(v *verdict) { v.Quorum.Elections[0].Candidates[1].Ballots[0].Count = 2 }, onWire{}, false},
+		{"a vote is missing", func(v *verdict) { v.Quorum.Elections[0].Candidates[1].Ballots = nil }, onWire{}, false},
+		{"an answer that was lost", func(v *verdict) { v.Quorum.Elections[0].Candidates[1].Ballots = nil }, onWire{lost: map[ballot]int{{2, 1, 1, false, false}: 1}}, true},
 		{"an error instead of a vote is no vote", func(v *verdict) {
 			b := &v.Quorum.Elections[0].Candidates[0].Ballots
 			*b = append(*b, answer{Voter: 3, Error: 8, Count: 1})
-		}, nil, true},
+		}, onWire{}, true},
 	} {
 		v := report()
 		c.change(v)

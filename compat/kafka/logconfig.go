@@ -11,10 +11,12 @@ const (
 	log4j2File = "log4j2.yaml"
 )
 
-// Milliseconds since the epoch are the clock of captures and recordings. NetworkClient is silenced because it
+// shutdownHook: log4j's own hook runs beside Kafka's on SIGTERM, and would take away the log of an orderly end: the
+// resignation of a leader and the votes that it still answers. Milliseconds since the epoch are the clock of captures and recordings. NetworkClient is silenced because it
 // writes a WARN for each refused connection, and a dead controller is refused every 20 ms.
 const log4j2Config = `Configuration:
   status: ERROR
+  shutdownHook: disable
   Appenders:
     Console: {name: STDOUT, PatternLayout: {pattern: "%d{UNIX_MILLIS} %p %m (%c{1})%n"}}
   Loggers:
