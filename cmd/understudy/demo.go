@@ -80,6 +80,7 @@ type demoSummary struct {
 	Kafka string     `json:"kafka,omitempty"` // the release; empty where a recording was played
 	Dir   string     `json:"dir"`
 	OK    bool       `json:"ok"`
+	Error string     `json:"error,omitempty"`
 	Acts  []*demoAct `json:"acts"`
 }
 
@@ -114,6 +115,9 @@ func (o *demoOptions) run(cmd *cobra.Command) error {
 		err = &exitError{exitRuntime, errors.New("demo: interrupted; everything it started has ended")}
 	}
 	if o.output == "json" {
+		if err != nil {
+			s.summary.Error = err.Error()
+		}
 		enc := json.NewEncoder(cmd.OutOrStdout())
 		enc.SetIndent("", "  ")
 		return errors.Join(err, enc.Encode(&s.summary))

@@ -152,6 +152,21 @@ func TestDemo_RefusesWrongFlags(t *testing.T) {
 	}
 }
 
+func TestDemo_SummaryOfAFailureSaysWhy(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "quorum-000001.pcapng.zst"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, out, errs := command(t, "demo", "--dir", dir, "-o", "json")
+	var got demoSummary
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if code != exitRuntime || got.OK || !strings.Contains(got.Error, "quorum-000001") || !strings.Contains(errs, got.Error) {
+		t.Errorf("exit code %d, summary %+v, stderr %q", code, got, errs)
+	}
+}
+
 // cancelAt cancels when a text is written.
 type cancelAt struct {
 	text   string
