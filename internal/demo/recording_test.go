@@ -1,10 +1,13 @@
 package demo
 
 import (
+	"io"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/understudy-kafka/understudy/recordings"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -42,5 +45,32 @@ func TestFindForgery_TakesARefusalBecauseOfAnotherVote(t *testing.T) {
 	}
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// upTo ends a source before a packet block.
+type upTo struct {
+	recordings.Source
+	block uint64
+}
+
+func (u *upTo) Next(o *recordings.Observation) error {
+	if err := u.Source.Next(o); err != nil {
+		return err
+	}
+	if o.Number >= u.block {
+		return io.EOF
+	}
+	return nil
+}
+
+// In the first epoch nobody was refused, so nothing there can be made a second vote.
+func TestFindForgery_SaysWhenThereIsNone(t *testing.T) {
+	r, err := Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f, err := FindForgery(&upTo{r, 500}); err == nil {
+		t.Errorf("found %+v", f)
 	}
 }
