@@ -69,7 +69,7 @@ func (s *show) recorded(ctx context.Context) error {
 	if err := s.forged(ctx, quorum); err != nil {
 		return err
 	}
-	s.title("All as it should be: the real quorum conforms, and the one false vote was found.")
+	s.title("All as it should be: the recorded quorum conforms, and the one altered vote was found.")
 	return nil
 }
 
