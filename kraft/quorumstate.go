@@ -15,3 +15,15 @@ type QuorumState struct {
 func (s QuorumState) String() string {
 	return fmt.Sprintf("epoch=%d leader=%v voted=%v", s.Epoch, s.Leader, s.Voted)
 }
+
+// normalised makes every form of "unknown" the same: a file may say leader -1 in its own way, or keep the directory id of a vote
+// that nobody got.
+func (s QuorumState) normalised() QuorumState {
+	if s.Leader < 0 {
+		s.Leader = NoNode
+	}
+	if s.Voted.ID < 0 {
+		s.Voted = NoReplica
+	}
+	return s
+}

@@ -15,7 +15,7 @@ package kraft
 func (m *QuorumStateMachine) onStart() {
 	stored := QuorumState{Leader: NoNode, Voted: NoReplica}
 	if m.cfg.HasStored {
-		stored = m.cfg.Stored
+		stored = m.cfg.Stored.normalised()
 	}
 	m.history.next = m.turn.log.End
 	if latest, ok := m.turn.log.LatestSnapshot(); ok {
