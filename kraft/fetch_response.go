@@ -1,5 +1,7 @@
 package kraft
 
+import "slices"
+
 // onFetchResponse takes what a leader has sent (KIP-595; Kafka: handleFetchResponse): truncate where the logs differ, begin to fetch
 // a snapshot, or append and take over the high watermark. An empty answer, or one whose records had to be dropped, counts as well:
 // the leader is alive.
@@ -50,6 +52,9 @@ func (m *QuorumStateMachine) truncate(diverging OffsetAndEpoch) {
 		m.fatal(FatalTruncationBelowHW)
 		return
 	}
+	if diverging.Epoch != 0 && len(log.Epochs) == 0 {
+		m.lastEpoch() // where Kafka asks for it, it may fail
+	}
 	target := log.TruncationPoint(diverging)
 	if target < log.HighWatermark {
 		m.fatal(FatalTruncationBelowHW)
@@ -88,26 +93,25 @@ func (m *QuorumStateMachine) appendFetched(e *ReceiveFetchResponse) {
 // acceptedBatches is the number of batches to append; not fine: the records are dropped.
 func (m *QuorumStateMachine) acceptedBatches(e *ReceiveFetchResponse) (take int, fine bool) {
 	stopped := false
-	last, increasing := Offset(-1), true
-	for i := range e.Batches {
-		b := &e.Batches[i]
+	for last := Offset(-1); take < len(e.Batches); take++ {
+		b := &e.Batches[take]
 		if m.cfg.Rules.DropNewerEpochBatches && b.Epoch > m.epoch {
 			stopped = true
 			break
 		}
 		if b.Last <= last {
-			increasing = false
+			m.fatal(FatalOffsetsNotIncreasing)
+			return 0, false
 		}
 		last = b.Last
-		take++
 	}
 	switch {
 	case take == 0, !stopped && e.Fault != RecordsFine:
 		return 0, false
-	case !increasing:
-		m.fatal(FatalOffsetsNotIncreasing)
 	case e.Batches[0].Base < m.turn.log.End:
 		m.fatal(FatalUnexpectedOffset)
+	case slices.ContainsFunc(e.Batches[:take], func(b Batch) bool { return b.Epoch < 0 }):
+		m.fatal(FatalNegativeEpoch)
 	}
 	return take, true
 }

@@ -9,9 +9,10 @@ const (
 
 // sendFetch asks for what follows the own log end.
 func (m *QuorumStateMachine) sendFetch(to Destination) {
+	lastEpoch := m.lastEpoch()
 	a := slot(m, &m.turn.out.sendFetch)
 	a.Destination, a.Replica, a.Epoch = to, m.selfKey(), m.epoch
-	a.FetchOffset, a.LastFetchedEpoch = m.turn.log.End, m.lastEpoch()
+	a.FetchOffset, a.LastFetchedEpoch = m.turn.log.End, lastEpoch
 	a.MaxWaitMs, a.MaxBytes = m.cfg.FetchMaxWaitMs, maxBatchBytes
 	a.HighWatermark = noOffset
 	if m.cfg.Rules.FetchHighWatermark {

@@ -45,8 +45,9 @@ func (m *QuorumStateMachine) requestVotes(tally Tally, preVote bool) {
 		if !ok {
 			continue
 		}
+		end := m.endOffset()
 		a := slot(m, &m.turn.out.sendVote)
 		a.Destination, a.Epoch, a.Candidate, a.Voter = to, m.epoch, m.selfKey(), voter
-		a.LogEnd, a.PreVote = m.endOffset(), preVote
+		a.LogEnd, a.PreVote = end, preVote
 	}
 }

@@ -88,6 +88,7 @@ final class OracleMemLog extends OracleLogBase {
             if (!leader && b.partitionLeaderEpoch() > epoch) break;
             if (leader && b.partitionLeaderEpoch() != epoch) throw new org.apache.kafka.common.InvalidRecordException("epoch of batch");
             b.ensureValid();
+            if (!leader && !add.isEmpty() && b.lastOffset() <= add.get(add.size() - 1).last) throw new IllegalStateException("Out of order offsets");
             ByteBuffer buf = ByteBuffer.allocate(b.sizeInBytes());
             ((MutableRecordBatch) b).writeTo(buf);
             add.add(new Entry(b.baseOffset(), b.lastOffset(), b.partitionLeaderEpoch(), b.maxTimestamp(), buf.array()));
@@ -105,6 +106,7 @@ final class OracleMemLog extends OracleLogBase {
     }
 
     private void assignEpoch(int epoch, long offset) {
+        if (epoch < 0 || offset < 0) throw new IllegalArgumentException("Received invalid partition leader epoch entry");
         Map.Entry<Integer, Long> last = epochs.lastEntry();
         if (last != null && last.getKey() == epoch && offset >= last.getValue()) return;
         while ((last = epochs.lastEntry()) != null && (last.getKey() >= epoch || last.getValue() >= offset)) epochs.remove(last.getKey());
@@ -124,6 +126,7 @@ final class OracleMemLog extends OracleLogBase {
         ByteArrayOutputStream out = new ByteArrayOutputStream();
         long first = offset;
         if (offset < limit) {
+            if (maxBytes < 0) throw new IllegalArgumentException("Invalid max size " + maxBytes);
             for (int i = find(offset); i < batches.size() && batches.get(i).base < limit; i++) {
                 Entry e = batches.get(i);
                 if (out.size() == 0) {
@@ -148,9 +151,17 @@ final class OracleMemLog extends OracleLogBase {
         return lo;
     }
 
+    /** The last epoch also where Kafka's log fails to tell it. */
+    int lastEpochForState() {
+        return epochs.isEmpty() ? latestSnapshotId().map(OffsetAndEpoch::epoch).orElse(0) : epochs.lastKey();
+    }
+
     @Override public int lastFetchedEpoch() {
         if (!epochs.isEmpty()) return epochs.lastKey();
-        return latestSnapshotId().map(OffsetAndEpoch::epoch).orElse(0);
+        Optional<OffsetAndEpoch> id = latestSnapshotId();
+        if (id.isPresent() && (id.get().offset() != start || id.get().offset() != end))
+            throw new org.apache.kafka.common.KafkaException("Log doesn't have a last fetch epoch and there is a snapshot " + id.get());
+        return id.map(OffsetAndEpoch::epoch).orElse(0);
     }
 
     @Override public OffsetAndEpoch endOffsetForEpoch(int epoch) {

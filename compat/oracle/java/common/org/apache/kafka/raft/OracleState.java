@@ -56,7 +56,7 @@ final class OracleState {
     private static void logFields(Map<String, Object> m, OracleLog log) {
         m.put("start", log.call("startOffset"));
         m.put("end", log.end());
-        m.put("lastEpoch", log.call("lastFetchedEpoch"));
+        m.put("lastEpoch", log.memory == null ? log.call("lastFetchedEpoch") : log.memory.lastEpochForState());
         if (log.memory == null) {
             m.put("latestSnapshot", log.call("latestSnapshotId").toString());
             return;
