@@ -74,14 +74,12 @@ func (f *framed) correlation() int32 {
 // withhold blanks what must not be kept in copied, which is a copy of the frame.
 func (r *redactor) withhold(list []Withheld, f *framed, copied []byte) []Withheld {
 	switch {
-	case f.raw:
-		return withholdSecret(list, copied, 0)
-	case !f.known && f.dir == wire.Request:
-		return withholdSecret(list, copied, 0)
+	case f.raw, !f.known && f.dir == wire.Request:
+		return withholdSecret(list, copied, 0, len(copied))
 	case !f.known:
-		return withholdSecret(list, copied, min(4, len(copied)))
+		return withholdSecret(list, copied, min(4, len(copied)), len(copied))
 	case f.dir == wire.Request:
-		return r.request(list, copied, &f.header, f.body)
+		return r.request(list, copied, f.header.Key, f.header.Version, len(f.bytes)-len(f.body))
 	default:
 		return r.response(list, copied, f.header.Key, f.header.Version)
 	}

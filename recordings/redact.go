@@ -10,8 +10,9 @@ import (
 
 // What a redacted recording withholds, and how:
 //
-//   - The bodies of all keys but those listed in harmless. Zeros are in their place, which every schema reads as
-//     empty arrays. There is no digest: a credential could be guessed with one.
+//   - The fields of SaslAuthenticate, IncrementalAlterConfigs, AlterUserScramCredentials and Envelope that hold
+//     credentials or configuration. Zeros are in their place. There is no digest: a password could be guessed with one.
+//   - The bodies of all other keys but those listed in harmless, in the same way, as a whole.
 //   - In Fetch answers the records of data batches; the 61 bytes of header stay, and control batches stay
 //     whole. In their place is a sequence of as many empty records.
 //   - The chunks of snapshots, but for the same parts of the first one.
@@ -42,53 +43,94 @@ var harmless = func() (keys [128]bool) {
 type redactor struct {
 	fetch    wire.FetchResponse
 	snapshot wire.FetchSnapshotResponse
+	parts    []wire.Part
 }
 
-// request withholds what it must of a request, in place.
-func (r *redactor) request(list []Withheld, frame []byte, h *wire.RequestHeader, body []byte) []Withheld {
-	if h.Key == wire.KeyFetch || h.Key == wire.KeyFetchSnapshot || h.Key >= 0 && int(h.Key) < len(harmless) && harmless[h.Key] {
+// request withholds what it must of a request, in place. The body of the request begins at start.
+func (r *redactor) request(list []Withheld, frame []byte, key, version int16, start int) []Withheld {
+	switch {
+	case key == wire.KeyFetch, key == wire.KeyFetchSnapshot, key >= 0 && int(key) < len(harmless) && harmless[key]:
 		return list
+	case key == wire.KeyEnvelope:
+		return r.envelope(list, frame, version, start)
 	}
-	return withholdSecret(list, frame, len(frame)-len(body))
+	return r.fields(list, frame, key, version, wire.Request, start)
 }
 
 // response does the same with the response to a request of this key and version.
 func (r *redactor) response(list []Withheld, frame []byte, key, version int16) []Withheld {
 	_, body, err := wire.ParseResponseHeader(frame, key, version)
 	if err != nil {
-		return withholdSecret(list, frame, min(4, len(frame)))
+		return withholdSecret(list, frame, min(4, len(frame)), len(frame))
 	}
 	start := len(frame) - len(body)
 	switch {
 	case key == wire.KeyFetch:
 		if r.fetch.Parse(version, body) != nil {
-			return withholdSecret(list, frame, start)
+			return withholdSecret(list, frame, start, len(frame))
 		}
 		return withholdRecords(list, frame, start+r.fetch.RecordsStart, len(r.fetch.Records))
 	case key == wire.KeyFetchSnapshot:
 		if r.snapshot.Parse(version, body) != nil {
-			return withholdSecret(list, frame, start)
+			return withholdSecret(list, frame, start, len(frame))
 		}
 		at, n := start+r.snapshot.BytesStart, len(r.snapshot.Bytes)
 		if r.snapshot.Position == 0 {
 			return withholdRecords(list, frame, at, n)
 		}
 		return withholdDigest(list, frame, at, at+n, false)
-	case key == wire.KeySaslAuthenticate:
-		return withholdSecret(list, frame, min(start+2, len(frame))) // the error code stays
 	case key >= 0 && int(key) < len(harmless) && harmless[key]:
 		return list
 	}
-	return withholdSecret(list, frame, start)
+	return r.fields(list, frame, key, version, wire.Response, start)
 }
 
-// withholdSecret blanks a frame from start on.
-func withholdSecret(list []Withheld, frame []byte, start int) []Withheld {
-	if start == len(frame) {
+// fields withholds the secret fields of a body; all of it where its layout is not known.
+func (r *redactor) fields(list []Withheld, frame []byte, key, version int16, dir wire.Direction, start int) []Withheld {
+	var ok bool
+	if r.parts, ok = wire.SecretParts(r.parts[:0], key, version, dir, frame[start:]); !ok {
+		return withholdSecret(list, frame, start, len(frame))
+	}
+	for _, p := range r.parts {
+		list = withholdSecret(list, frame, start+p.Start, start+p.End)
+	}
+	return list
+}
+
+// envelope withholds what it must of the request that a broker forwards. The header of that stays, and the parts
+// of its body that may stay in a request of its own.
+func (r *redactor) envelope(list []Withheld, frame []byte, version int16, start int) []Withheld {
+	parts, ok := wire.SecretParts(r.parts[:0], wire.KeyEnvelope, version, wire.Request, frame[start:])
+	r.parts = parts
+	// The first part is the request inside, unless that is empty; others are what Kafka does not define.
+	length, n := binary.Uvarint(frame[start:])
+	if !ok || len(parts) == 0 || parts[0] != (wire.Part{Start: n, End: n + int(length) - 1}) {
+		return withholdSecret(list, frame, start, len(frame))
+	}
+	inside := frame[: start+parts[0].End : start+parts[0].End]
+	var behind []Withheld
+	for _, p := range parts[1:] {
+		behind = withholdSecret(behind, frame, start+p.Start, start+p.End)
+	}
+	h, body, err := wire.ParseRequestHeader(inside[start+parts[0].Start:])
+	switch {
+	case err != nil:
+		list = withholdSecret(list, frame, start+parts[0].Start, len(inside))
+	case h.Key == wire.KeyEnvelope: // Kafka refuses it
+		list = withholdSecret(list, frame, len(inside)-len(body), len(inside))
+	default:
+		list = r.request(list, inside, h.Key, h.Version, len(inside)-len(body))
+	}
+	return append(list, behind...)
+}
+
+// withholdSecret blanks a part of a frame.
+func withholdSecret(list []Withheld, frame []byte, start, end int) []Withheld {
+	if start == end {
 		return list
 	}
-	clear(frame[start:])
-	return append(list, Withheld{Start: start, End: len(frame)})
+	clear(frame[start:end])
+	return append(list, Withheld{Start: start, End: end})
 }
 
 // withholdDigest blanks a part of a frame and keeps its digest.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -82,6 +83,23 @@ func secretStory() *story {
 	configs.Resources = append(configs.Resources, resource)
 	configs.SetVersion(1)
 	exchange(wire.KeyIncrementalAlterConfigs, 1, configs.AppendTo(nil), text)
+	scram := kmsg.NewPtrAlterUserSCRAMCredentialsRequest()
+	upsert := kmsg.NewAlterUserSCRAMCredentialsRequestUpsertion()
+	upsert.Name, upsert.Salt, upsert.SaltedPassword = "alice", []byte("salt "+secret), []byte(secret)
+	scram.Upsertions = append(scram.Upsertions, upsert)
+	exchange(wire.KeyAlterUserScramCredentials, 0, scram.AppendTo(nil), []byte{0, 0, 0, 0, 1, 0})
+	for _, inside := range [][]byte{
+		requestFrame(wire.KeyIncrementalAlterConfigs, 1, 7, configs.AppendTo(nil)),
+		requestFrame(wire.KeyAlterUserScramCredentials, 0, 7, scram.AppendTo(nil)),
+		requestFrame(19, 7, 7, text), requestFrame(wire.KeyEnvelope, 0, 7, text), []byte(secret)[:9], {},
+	} {
+		envelope := kmsg.NewPtrEnvelopeRequest()
+		envelope.RequestData, envelope.ClientHostAddress = inside, []byte{127, 0, 0, 1}
+		envelope.UnknownTags.Set(9, []byte(secret))
+		answer := kmsg.NewPtrEnvelopeResponse()
+		answer.ResponseData = []byte(secret)
+		exchange(wire.KeyEnvelope, 0, append(envelope.AppendTo(nil), secret...), answer.AppendTo(nil))
+	}
 	for _, key := range []int16{0, 19, 32, 33, 38, 39, 40, 41, wire.KeyAlterUserScramCredentials, wire.KeyEnvelope, 72, 95, 120, 999} {
 		exchange(key, testVersion, text, text)
 	}
@@ -168,6 +186,43 @@ func TestRedaction_KeepsSizesHeadersAndDigests(t *testing.T) {
 	}
 	if last := got[len(got)-1]; len(last.Withheld) > 0 {
 		t.Error("the vote behind the SASL exchange without headers is withheld")
+	}
+}
+
+// TestRedaction_SaysWhatWasSaid compares what people read of a redacted recording with what they read of a full one.
+func TestRedaction_SaysWhatWasSaid(t *testing.T) {
+	list := secretStory().list
+	bases := [2]string{tempBase(t), tempBase(t)}
+	writeAll(t, bases[0], Options{}, list)
+	writeAll(t, bases[1], Options{IncludeRecords: true}, list)
+	redacted, _ := mustRead(t, bases[0])
+	full, _ := mustRead(t, bases[1])
+	said := map[string]bool{}
+	var d describer
+	for i := range full {
+		a, b := &full[i], &redacted[i]
+		if a.Kind != KindFrame || a.Fault != nil || a.Dir != wire.Request {
+			continue
+		}
+		h, body, err := wire.ParseRequestHeader(a.Frame.Bytes)
+		if err != nil || h.Key != wire.KeyIncrementalAlterConfigs && h.Key != wire.KeyAlterUserScramCredentials && h.Key != wire.KeyEnvelope {
+			continue
+		}
+		_, hidden, err := wire.ParseRequestHeader(b.Frame.Bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := string(d.decoder.AppendRequestLine(nil, h, body))
+		if got := string(d.decoder.AppendRequestLine(nil, h, hidden)); got != want && !strings.Contains(want, "undecodable") && !strings.Contains(want, "readable") {
+			t.Errorf("redacted: %s\nfull:     %s", got, want)
+		}
+		said[want] = true
+	}
+	for line := range said {
+		t.Log(line)
+	}
+	if len(said) < 7 {
+		t.Errorf("only %d messages were compared", len(said))
 	}
 }
 

@@ -24,6 +24,9 @@ type walk struct {
 	check    bool
 	findings []Finding
 
+	collect bool
+	parts   []Part // of secret fields
+
 	start    int    // where the field being read begins
 	reading  string // its name
 	position int64  // the last field "position" (of a snapshot chunk)
@@ -251,6 +254,9 @@ func (w *walk) text(f *field) {
 	if w.check && !utf8.Valid(s) {
 		w.note(Finding{Kind: FindUTF8, Offset: w.r.at - n, Field: f.name})
 	}
+	if f.secret {
+		w.secret(n)
+	}
 	switch {
 	case w.style == silent:
 	case f.secret && !w.secrets:
@@ -274,6 +280,9 @@ func (w *walk) blob(f *field) {
 	}
 	if f.kind == kindRecords && w.check {
 		w.checkBatches(b)
+	}
+	if f.secret {
+		w.secret(n)
 	}
 	switch {
 	case w.style == silent:
@@ -322,6 +331,7 @@ func (w *walk) tags(fields []field, first bool) {
 			continue
 		}
 		raw := w.r.span(size)
+		w.secret(len(raw))
 		if w.style != silent {
 			fields := w.dst
 			w.dst = unknown

@@ -77,27 +77,9 @@ func TestDump_RecordingPrintsAsItsCapture(t *testing.T) {
 	if got != want || errs != "" {
 		t.Errorf("a full recording prints otherwise, or %q", errs)
 	}
-	_, got, _ = runDump(t, nil, recordCapture(t, recordings.Options{}))
-	differ := 0
-	for line := range diffLines(want, got) {
-		if differ++; !strings.Contains(line, "Envelope v0 ") || !strings.HasSuffix(line, " withheld") {
-			t.Errorf("a redacted recording prints otherwise: %s", line)
-		}
-	}
-	if differ != 10 {
-		t.Errorf("%d lines differ in a redacted recording, want those of 5 Envelopes and their answers", differ)
-	}
-}
-
-// diffLines yields the lines of b that differ from those at the same place in a.
-func diffLines(a, b string) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		left := strings.Split(a, "\n")
-		for i, line := range strings.Split(b, "\n") {
-			if (i >= len(left) || left[i] != line) && !yield(line) {
-				return
-			}
-		}
+	_, got, errs = runDump(t, nil, recordCapture(t, recordings.Options{}))
+	if got != want || errs != "" {
+		t.Errorf("a redacted recording prints otherwise, or %q", errs)
 	}
 }
 
