@@ -121,7 +121,7 @@ func (c *Checker) judge(o *recordings.Observation) {
 	if c.order%pruneEvery == 0 {
 		c.prune()
 	}
-	if !c.scouting && c.options.Events != nil {
+	if c.listening() {
 		c.tick(o.At.Seen)
 	}
 }
@@ -171,7 +171,7 @@ func (c *Checker) drop(k *conn) {
 	if c.recent == k {
 		c.recent = nil
 	}
-	for _, n := range [...]*node{k.client, k.ep.node} {
+	for _, n := range k.joined {
 		if n != nil {
 			n.leave(c, k)
 		}

@@ -60,9 +60,9 @@ func TestCommittedStays_TruncationAtTheReplicasWatermark(t *testing.T) {
 func TestCommittedStays_WatermarksOfManyEpochsAreBounded(t *testing.T) {
 	var c committedStays
 	for e := range kraft.Epoch(epochsKept + 10) {
-		c.know(&message{epoch: e, watermark: kraft.Offset(e)})
+		c.know(&message{facts: facts{epoch: e, watermark: kraft.Offset(e)}})
 	}
-	c.know(&message{epoch: 20, watermark: 3}) // lower than known: no news
+	c.know(&message{facts: facts{epoch: 20, watermark: 3}}) // lower than known: no news
 	if len(c.watermarks) != epochsKept || c.watermarks[20].offset != 20 {
 		t.Errorf("%d epochs, %d", len(c.watermarks), c.watermarks[20].offset)
 	}

@@ -31,7 +31,9 @@ type conn struct {
 	firstRequest, lastRequest   uint64 // orders of frames; 0: none
 	firstResponse, lastResponse uint64
 
-	versions *[wireKeys]versionRange // what the server offers, once it has said so
+	versions *offer // what the server offers, once it has said so
+
+	joined [2]*node // the nodes that count this connection as a sign of life, by wire.Direction
 
 	raft *raftMemory // nil unless a raft client's request came
 }
@@ -43,11 +45,6 @@ type raftMemory struct {
 	fetches  fetchMemory
 	identity identityMemory
 }
-
-// wireKeys bounds the api keys whose negotiated versions are remembered.
-const wireKeys = 96
-
-type versionRange struct{ min, max int16 }
 
 // openRequest is a request that has no answer yet.
 type openRequest struct {

@@ -44,7 +44,6 @@ func (c *Checker) readRequest(m *message) error {
 		return nil
 	case *kmsg.UpdateRaftVoterRequest:
 		m.cluster = nullable(r.ClusterID)
-		m.update = true
 		m.epoch, m.claimed = kraft.Epoch(r.CurrentLeaderEpoch), kraft.NodeID(r.VoterID)
 		m.directory = r.VoterDirectoryID
 		for i := range r.Listeners {
@@ -136,8 +135,6 @@ func readSnapshotRequest(m *message, r *kmsg.FetchSnapshotRequest) error {
 	}
 	p := &r.Topics[0].Partitions[0]
 	m.cluster = nullable(r.ClusterID)
-	m.wanted = snapshotID{kraft.Offset(p.SnapshotID.EndOffset), kraft.Epoch(p.SnapshotID.Epoch)}
-	m.position = p.Position
 	m.epoch, m.claimed, m.directory = kraft.Epoch(p.CurrentLeaderEpoch), kraft.NodeID(r.ReplicaID), p.ReplicaDirectoryID
 	return nil
 }

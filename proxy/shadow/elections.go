@@ -109,7 +109,7 @@ func (q *quorumView) asked(c *Checker, m *message) {
 		return
 	}
 	cand.Asked++
-	if news {
+	if news && c.listening() {
 		c.emit(Event{
 			Kind: EventCandidate, At: m.ref.at, Node: m.sender.id, Epoch: m.vote.epoch, Candidate: m.sender.id,
 			PreVote: m.vote.preVote, Number: m.ref.number,
@@ -153,6 +153,9 @@ func (q *quorumView) answered(c *Checker, m *message) {
 		return
 	}
 	cand.Ballots = append(cand.Ballots, Ballot{Voter: m.sender.id, Granted: granted, Error: m.err, Count: 1, At: m.ref.at, Number: m.ref.number})
+	if !c.listening() {
+		return
+	}
 	c.emit(Event{
 		Kind: EventVote, At: m.ref.at, Node: m.sender.id, Epoch: m.vote.epoch, Candidate: m.vote.candidate.ID,
 		PreVote: m.vote.preVote, Granted: granted, Number: m.ref.number,

@@ -36,9 +36,12 @@ type Event struct {
 	Report    *Report      `json:"report,omitempty"`
 }
 
+// listening reports whether anybody wants events.
+func (c *Checker) listening() bool { return c.options.Events != nil && !c.scouting }
+
 // emit hands an event to whoever wants it.
 func (c *Checker) emit(e Event) {
-	if c.options.Events == nil || c.scouting {
+	if !c.listening() {
 		return
 	}
 	if e.Finding != nil {

@@ -72,6 +72,9 @@ func (c *Checker) requestFrame(k *conn, o *recordings.Observation, sent []byte, 
 	var sender *node // of this request; a connection might carry others' as well
 	if id, ok := raftClientID(h.ClientID); ok {
 		if k.client == nil || k.client.id != id {
+			if k.client != nil {
+				k.client.leave(c, k)
+			}
 			k.client, k.firstRequest = c.node(id), 0
 		}
 		sender = k.client
@@ -88,7 +91,7 @@ func (c *Checker) requestFrame(k *conn, o *recordings.Observation, sent []byte, 
 	if sender != nil {
 		if k.firstRequest == 0 {
 			k.firstRequest = c.order
-			k.client.join(c, k, o.At.Seen)
+			k.client.join(c, k, wire.Request, o.At.Seen)
 		}
 		k.lastRequest = c.order
 		k.client.confirm(c)
@@ -205,7 +208,7 @@ func (c *Checker) responseFrame(k *conn, o *recordings.Observation, sent []byte,
 	k.lastResponse = c.order
 	if n := c.server(k); n != nil {
 		if k.ep.grade >= ownWord {
-			n.join(c, k, o.At.Seen)
+			n.join(c, k, wire.Response, o.At.Seen)
 		}
 		defer n.confirm(c)
 	}
@@ -213,7 +216,7 @@ func (c *Checker) responseFrame(k *conn, o *recordings.Observation, sent []byte,
 		c.overtaken(k, position, x, r)
 	}
 	if x.Header.Key == wire.KeyAPIVersions {
-		c.offeredVersions(k, x, o.Fault != nil)
+		k.offered(x, o.Fault != nil)
 	} else if kind, ok := kindOf(x.Header.Key, wire.Response); ok {
 		c.raftResponse(k, o, kind, x, &req, sent, withheld, r)
 	}
@@ -254,29 +257,6 @@ func (c *Checker) unreadable(k *conn, o *recordings.Observation, what string) {
 	if n := c.server(k); n != nil && k.ep.raft {
 		n.blind(what, o.At.Seen)
 	}
-}
-
-// offeredVersions takes in which versions the server of a connection offers.
-func (c *Checker) offeredVersions(k *conn, x *wire.Exchange, altered bool) {
-	decoded, err := c.decoder.Response(x.Header.Key, x.Header.Version, x.Response)
-	if err != nil {
-		return
-	}
-	k.decoded = true
-	v := decoded.(*kmsg.ApiVersionsResponse)
-	if v.ErrorCode != 0 || altered { // the client chooses by what it got
-		return
-	}
-	offered := new([wireKeys]versionRange)
-	for i := range offered {
-		offered[i] = versionRange{0, -1}
-	}
-	for _, a := range v.ApiKeys {
-		if a.ApiKey >= 0 && a.ApiKey < wireKeys {
-			offered[a.ApiKey] = versionRange{a.MinVersion, a.MaxVersion}
-		}
-	}
-	k.versions = offered
 }
 
 // raftResponse decodes a response of the raft layer, a decision of its server, and hands it to the monitors.
@@ -346,7 +326,7 @@ func (c *Checker) decided(k *conn, o *recordings.Observation, m *message, req *o
 		return
 	}
 	if k.ep.grade >= ownWord {
-		n.join(c, k, o.At.Seen)
+		n.join(c, k, wire.Response, o.At.Seen)
 	}
 	m.sender, m.peer, m.ref = n, k.client, r
 	m.ref.from, m.ref.weak = n.id, k.ep.grade < ownWord

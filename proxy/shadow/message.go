@@ -51,13 +51,30 @@ func kindOf(key int16, dir wire.Direction) (Kind, bool) {
 	return k + Kind(dir), true
 }
 
-// message is one decoded message and what it attests about its sender. Values that a message does not attest hold
-// -1, [kraft.NoNode] or the zero value. What it points to is valid until the next observation.
+// message is one decoded message and what it attests about its sender. What it points to is valid until the next
+// observation.
 //
 // Not everything that stands in a message is a fact. DescribeQuorum at a node that does not lead answers leader 0,
 // epoch 0 and high watermark 0, and FetchSnapshot errors leave a current leader out, which reads the same: defaults,
 // no claims. A top-level error says nothing about the quorum at all.
 type message struct {
+	facts
+
+	// The content by kind; of other kinds it is a leftover. A response has its request's as well.
+	fetch    wire.FetchRequest
+	fetched  wire.FetchResponse
+	batches  []batch
+	vote     vote
+	begun    leadership
+	snapshot wire.FetchSnapshotResponse
+	voters   []kraft.ReplicaKey // DescribeQuorum: the leader's voter set
+
+	ref      ref
+	askedRef ref // responses: the request's frame
+}
+
+// facts are what every message has. Values that a message does not attest hold -1, [kraft.NoNode] or the zero value.
+type facts struct {
 	kind    Kind
 	key     int16
 	version int16
@@ -65,36 +82,23 @@ type message struct {
 	peer    *node // the other end; nil if it cannot be named
 	conn    *conn
 	when    Span
-	ref     ref
 
 	epoch     kraft.Epoch  // the sender's epoch
 	leader    kraft.NodeID // whom the sender holds for the leader of that epoch
 	leads     bool         // the sender acts as that leader
 	watermark kraft.Offset // the leader's high watermark, -1 if it does not know one
 	hasHW     bool         // the message attests the watermark
+	cutTail   bool         // the records end with a part of a batch
 	directory kraft.DirectoryID
 	cluster   []byte       // requests: the cluster id; nil if null
 	claimed   kraft.NodeID // requests: whom the body names as the sender
 
 	// Responses.
-	failed   bool            // a top-level error: no partition
-	err      kraft.ErrorCode // of the partition, or the top-level one
-	asked    kraft.Epoch     // the epoch that the request carried
-	voter    kraft.NodeID    // the node that the request was meant for
-	request  *wire.Exchange
-	askedRef ref // the request's frame
-
-	fetch    wire.FetchRequest
-	fetched  wire.FetchResponse
-	batches  []batch
-	cutTail  bool // the response ends with a part of a batch
-	vote     vote
-	begun    leadership
-	snapshot wire.FetchSnapshotResponse
-	wanted   snapshotID // the snapshot a request asks for
-	position int64
-	voters   []kraft.ReplicaKey // DescribeQuorum: the leader's voter set
-	update   bool               // KindVoterRequest, KindVoterResponse: of UpdateRaftVoter
+	failed  bool            // a top-level error: no partition
+	err     kraft.ErrorCode // of the partition, or the top-level one
+	asked   kraft.Epoch     // the epoch that the request carried
+	voter   kraft.NodeID    // the node that the request was meant for
+	request *wire.Exchange
 
 	frame    []byte // as the sender wrote it
 	body     []byte // the part of it behind the header
@@ -124,12 +128,12 @@ type snapshotID struct {
 	epoch kraft.Epoch
 }
 
-// reset makes m ready for the next message; buffers stay.
+// reset makes m ready for the next message.
 func (m *message) reset(kind Kind) {
-	*m = message{
-		kind: kind, batches: m.batches[:0], voters: m.voters[:0],
-		epoch: -1, leader: kraft.NoNode, watermark: -1, claimed: kraft.NoNode, asked: -1, voter: kraft.NoNode,
+	m.facts = facts{
+		kind: kind, epoch: -1, leader: kraft.NoNode, watermark: -1, claimed: kraft.NoNode, asked: -1, voter: kraft.NoNode,
 	}
+	m.batches, m.voters = m.batches[:0], m.voters[:0]
 }
 
 // names reports whether the message names a leader.

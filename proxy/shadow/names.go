@@ -51,6 +51,7 @@ type endpoint struct {
 	unjudged  uint64 // decisions that no node can be held to
 	reason    string
 	claims    []kraft.NodeID // by hearsay: who is said to be here
+	offer     *offer         // what was offered last
 }
 
 // foreign reports whether the listener serves another cluster than the one being judged.

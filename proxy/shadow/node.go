@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/understudy-kafka/understudy/kraft"
+	"github.com/understudy-kafka/understudy/wire"
 )
 
 // node is a controller or broker, and what is known of it.
@@ -41,11 +42,16 @@ type reasonCount struct {
 }
 
 // join takes in that the node has an end of an open connection. After all had ended that is a new life, or may be one.
-func (n *node) join(c *Checker, k *conn, at int64) {
-	for _, known := range n.conns {
-		if known == k {
-			return
-		}
+func (n *node) join(c *Checker, k *conn, end wire.Direction, at int64) {
+	if k.joined[end] == n {
+		return
+	}
+	k.joined[end] = n
+	if k.joined[1-end] == n { // it talks to itself
+		return
+	}
+	if len(n.conns) == maxConns {
+		n.conns = append(n.conns[:0], n.conns[1:]...)
 	}
 	n.conns = append(n.conns, k)
 	if n.lifeAt == 0 {
@@ -58,6 +64,9 @@ func (n *node) join(c *Checker, k *conn, at int64) {
 		c.quorum.restarted(c, n, at)
 	}
 }
+
+// maxConns bounds the open connections that are taken for signs of a node's life. The oldest go.
+const maxConns = 1024
 
 // leave takes in that a connection ended.
 func (n *node) leave(c *Checker, k *conn) {

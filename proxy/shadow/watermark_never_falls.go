@@ -62,21 +62,22 @@ func (w *watermarkNeverFalls) observe(c *Checker, m *message) {
 	if m.watermark < 0 {
 		return
 	}
-	news := false
+	first, behind := i, i+1 // the epochs that news concerns: older ones if it is low, later ones if it is high
 	if e.least < 0 || m.watermark < e.least {
-		e.least, e.leastAt, news = m.watermark, m.ref, true
+		e.least, e.leastAt, first = m.watermark, m.ref, 0
 	}
 	if m.watermark > e.greatest {
-		e.greatest, e.mostAt, news = m.watermark, m.ref, true
+		e.greatest, e.mostAt, behind = m.watermark, m.ref, len(w.epochs)
 	}
-	if news && len(w.epochs) > 1 && m.epoch > c.memory.floor {
-		w.across(c, m, e, i)
+	if behind-first > 1 && m.epoch > c.memory.floor {
+		w.across(c, m, i, first, behind)
 	}
 }
 
-// across compares an epoch's watermarks with those of other epochs.
-func (w *watermarkNeverFalls) across(c *Checker, m *message, e *epochWatermark, at int) {
-	for i := range w.epochs {
+// across compares an epoch's watermarks with those of the epochs [first, behind).
+func (w *watermarkNeverFalls) across(c *Checker, m *message, at, first, behind int) {
+	e := &w.epochs[at]
+	for i := first; i < behind; i++ {
 		o := &w.epochs[i]
 		older, newer := o, e
 		if i > at {

@@ -86,7 +86,7 @@ func voterAnswer(m *message) string {
 	default:
 		return fmt.Sprintf("answers %s to %s", m.err, wire.Name(m.key))
 	}
-	if m.vote.granted && m.err != kraft.None {
+	if m.kind == KindVoteResponse && m.vote.granted && m.err != kraft.None {
 		return fmt.Sprintf("grants a vote together with %s", m.err)
 	}
 	return ""

@@ -63,7 +63,7 @@ func TestWireDiscipline_VersionThatWasNotOffered(t *testing.T) {
 	s := newStage(t)
 	s.ask(2, 1, fetch(5, 0, 0)).answer(notLeader(5, -1))
 	k := s.c.conns[connKey{0, 1}]
-	k.versions[wire.KeyFetch].max = 16
+	k.versions[wire.KeyFetch].max = 16 // as if the server had said so
 	s.ask(2, 1, fetch(5, 0, 0)).answer(notLeader(5, -1))
 	s.diverges("M19", 2)
 }
