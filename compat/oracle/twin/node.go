@@ -247,6 +247,9 @@ func stampsOf(e *oracle.Effect) []int64 {
 
 func (n *node) command(c oracle.Command, a *oracle.Answer) {
 	if a.Error != "" && slices.Contains([]string{"request", "response", "snapshot", "log", "snapshotBytes"}, c.Cmd) {
+		if c.Cmd == "response" {
+			delete(n.inFlight, c.Corr)
+		}
 		return // the harness refused it: nothing reached the client
 	}
 	switch c.Cmd {

@@ -5,8 +5,8 @@ import (
 	"github.com/understudy-kafka/understudy/kraft"
 )
 
-// profileOf is the profile of the release; a build that is none, such as a local one, is compared with the latest.
-func profileOf(version string) compat.Profile {
+// ProfileOf is the profile of the release; a build that is none, such as a local one, is compared with the latest.
+func ProfileOf(version string) compat.Profile {
 	if p, err := compat.ByRelease(version); err == nil {
 		return p
 	}

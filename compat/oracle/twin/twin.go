@@ -31,7 +31,7 @@ type Twin struct {
 
 // New pairs an oracle with machines that have the rules of its release.
 func New(o *oracle.Oracle) *Twin {
-	return &Twin{Oracle: o, profile: profileOf(o.Build.Version), nodes: map[string]*node{}, Coverage: NewCoverage(), StateEvery: 1}
+	return &Twin{Oracle: o, profile: ProfileOf(o.Build.Version), nodes: map[string]*node{}, Coverage: NewCoverage(), StateEvery: 1}
 }
 
 // SetProfile gives the machines that are started from now on the rules of another release.

@@ -19,7 +19,7 @@ func (h *history) disk(in *oracle.Init) {
 		}
 	}
 	in.Stored = s
-	if h.chance(400) {
+	if !h.FileLog && h.chance(400) {
 		in.Log = h.someLog(in, kraft.Epoch(1+h.IntN(4)))
 	}
 }

@@ -216,7 +216,7 @@ func (h *history) mutateResponse(to int32, resp kmsg.Response) {
 		}
 	case *kmsg.ApiVersionsResponse:
 		if h.chance(300) {
-			r.ErrorCode = int16(kraft.UnsupportedVersion)
+			r.ErrorCode = int16(kraft.UnknownServerError)
 		} else if len(r.SupportedFeatures) > 0 {
 			r.SupportedFeatures[0].MaxVersion = 0
 		}

@@ -37,6 +37,8 @@ type Options struct {
 	Snapshots   int
 	VoterChange int
 	Disk        int // per mille of steps in which storage fails
+
+	FileLog bool // nothing that Kafka's file log cannot do: no initial log, no lost tail, no failing storage
 }
 
 // Draw makes the options of a history.
@@ -71,6 +73,12 @@ func Draw(seed uint64) Options {
 		"controller.quorum.fetch.snapshot.max.bytes": one(1<<20, 300, 77),
 		"controller.quorum.auto.join.enable":         o.AutoJoin,
 	}
+	return o
+}
+
+// ForFileLog leaves out what Kafka's file log cannot do.
+func (o Options) ForFileLog() Options {
+	o.FileLog, o.Disk = true, 0
 	return o
 }
 

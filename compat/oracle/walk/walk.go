@@ -41,11 +41,14 @@ func (f *failed) Unwrap() error { return f.err }
 const historySteps = 600
 
 // Run plays histories until there have been that many steps. The error of a step ends it. Reset is called between histories.
-func Run(s oracle.Stepper, release string, seed uint64, steps int, reset func() error) error {
+func Run(s oracle.Stepper, release string, seed uint64, steps int, reset func() error, change ...func(Options) Options) error {
 	for i := uint64(0); steps > 0; i++ {
 		n := min(steps, historySteps)
 		o := Draw(seed*1_000_003 + i)
 		o.Release = release
+		for _, f := range change {
+			o = f(o)
+		}
 		if err := Play(s, o, n); err != nil {
 			return err
 		}
@@ -236,7 +239,7 @@ func (h *history) deadlines(id int32) []int64 {
 func (h *history) restart(id int32) {
 	n := h.Nodes[id]
 	n.Fatal = ""
-	h.Do(id, oracle.Command{Cmd: "restart", LoseUnflushed: h.chance(500), State: true})
+	h.Do(id, oracle.Command{Cmd: "restart", LoseUnflushed: !h.FileLog && h.chance(500), State: true})
 }
 
 func (h *history) partition() {

@@ -249,7 +249,7 @@ func (h *history) worldFetchSnapshot(m oracle.Message, r *kmsg.FetchSnapshotRequ
 		}
 	case id != h.offered || h.chance(30):
 		p.ErrorCode = int16(kraft.SnapshotNotFound)
-	case q.Position >= int64(len(h.bytes)):
+	case q.Position < 0 || q.Position >= int64(len(h.bytes)):
 		p.ErrorCode = int16(kraft.PositionOutOfRange)
 	default:
 		p.Bytes = h.bytes[q.Position:min(int64(len(h.bytes)), q.Position+int64(r.MaxBytes))]
@@ -295,7 +295,7 @@ func (h *history) worldOther(m oracle.Message, req kmsg.Request) kmsg.Response {
 		resp.SupportedFeatures = append(resp.SupportedFeatures, f)
 	}
 	if h.chance(100) {
-		resp.ErrorCode = int16(kraft.UnsupportedVersion)
+		resp.ErrorCode = int16(kraft.UnknownServerError)
 	}
 	return resp
 }

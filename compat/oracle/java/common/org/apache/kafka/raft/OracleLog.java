@@ -57,7 +57,7 @@ final class OracleLog {
         try {
             ((AutoCloseable) real).close();
         } catch (Exception e) {
-            throw new IllegalStateException("closing the log of node " + nodeId, e);
+            throw new IllegalStateException("closing the log of node " + nodeId + ": " + e, e);
         }
         openFiles();
     }

@@ -1,5 +1,6 @@
 package org.apache.kafka.raft;
 
+import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.errors.*;
@@ -160,7 +161,7 @@ final class OracleMemLog extends OracleLogBase {
         if (!epochs.isEmpty()) return epochs.lastKey();
         Optional<OffsetAndEpoch> id = latestSnapshotId();
         if (id.isPresent() && (id.get().offset() != start || id.get().offset() != end))
-            throw new org.apache.kafka.common.KafkaException("Log doesn't have a last fetch epoch and there is a snapshot " + id.get());
+            throw new KafkaException("The log starts at " + start + " and ends at " + end + " without an epoch, but its snapshot is " + id.get());
         return id.map(OffsetAndEpoch::epoch).orElse(0);
     }
 
