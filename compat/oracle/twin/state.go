@@ -21,8 +21,10 @@ func (n *node) state(kafka *oracle.State) *oracle.State {
 		KRaft: known.KRaftVersion, Parked: len(known.Parked), Finished: n.finished, Cleaner: int64(n.cleaner),
 		Timers: map[string]int64{},
 	}
-	last, _ := log.LastEpoch()
-	s.LastEpoch = int32(last)
+	s.LastEpoch = -1
+	if last, ok := log.LastEpoch(); ok {
+		s.LastEpoch = int32(last)
+	}
 	for _, e := range log.Epochs {
 		s.Epochs = append(s.Epochs, [2]int64{int64(e.Epoch), int64(e.Start)})
 	}

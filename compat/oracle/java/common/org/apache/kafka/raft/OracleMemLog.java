@@ -152,11 +152,6 @@ final class OracleMemLog extends OracleLogBase {
         return lo;
     }
 
-    /** The last epoch also where Kafka's log fails to tell it. */
-    int lastEpochForState() {
-        return epochs.isEmpty() ? latestSnapshotId().map(OffsetAndEpoch::epoch).orElse(0) : epochs.lastKey();
-    }
-
     @Override public int lastFetchedEpoch() {
         if (!epochs.isEmpty()) return epochs.lastKey();
         Optional<OffsetAndEpoch> id = latestSnapshotId();

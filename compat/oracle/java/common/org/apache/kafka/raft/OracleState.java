@@ -56,7 +56,7 @@ final class OracleState {
     private static void logFields(Map<String, Object> m, OracleLog log) {
         m.put("start", log.call("startOffset"));
         m.put("end", log.end());
-        m.put("lastEpoch", log.memory == null ? log.call("lastFetchedEpoch") : log.memory.lastEpochForState());
+        m.put("lastEpoch", lastEpoch(log));
         if (log.memory == null) {
             m.put("latestSnapshot", log.call("latestSnapshotId").toString());
             return;
@@ -67,6 +67,15 @@ final class OracleState {
         List<Object> snapshots = new ArrayList<>();
         log.memory.snapshots().forEach((k, v) -> snapshots.add(List.of(k.offset(), k.epoch(), v.length)));
         m.put("snapshots", snapshots);
+    }
+
+    /** -1 where the log cannot tell, on which the client itself would fail. */
+    private static Object lastEpoch(OracleLog log) {
+        try {
+            return log.call("lastFetchedEpoch");
+        } catch (RuntimeException e) {
+            return -1;
+        }
     }
 
     @SuppressWarnings("unchecked")
