@@ -139,18 +139,22 @@ func (*Fatal) action()                {}
 func (a *TransitionedTo) String() string {
 	return fmt.Sprintf("TransitionedTo(%v epoch=%d leader=%v)", a.Role, a.Epoch, a.Leader)
 }
+
 func (a *PersistQuorumState) String() string { return fmt.Sprintf("PersistQuorumState(%v)", a.State) }
+
 func (a *AssignEpoch) String() string {
 	return fmt.Sprintf("AssignEpoch(%d from %d)", a.Epoch, a.Start)
 }
+
 func (a *ResetTimer) String() string {
 	if a.Window == 0 {
 		return fmt.Sprintf("ResetTimer(%v %d)", a.Timer, a.Deadline)
 	}
 	return fmt.Sprintf("ResetTimer(%v %d+%d)", a.Timer, a.Deadline, a.Window)
 }
-func (a *CancelTimer) String() string        { return fmt.Sprintf("CancelTimer(%v)", a.Timer) }
-func (a *ChooseBootstrap) String() string    { return fmt.Sprintf("ChooseBootstrap(of %d)", a.Servers) }
+func (a *CancelTimer) String() string { return fmt.Sprintf("CancelTimer(%v)", a.Timer) }
+func (a *ChooseBootstrap) String() string { return fmt.Sprintf("ChooseBootstrap(of %d)", a.Servers) }
+
 func (a *AppendLeaderChange) String() string { return fmt.Sprintf("AppendLeaderChange(%v)", a.Batch) }
 func (a *AppendControl) String() string      { return fmt.Sprintf("AppendControl(%v)", a.Batch) }
 func (a *AppendRecords) String() string      { return fmt.Sprintf("AppendRecords(%v)", a.Batch) }
@@ -166,10 +170,13 @@ func (a *BeginSnapshotFetch) String() string { return fmt.Sprintf("BeginSnapshot
 func (a *AppendSnapshot) String() string {
 	return fmt.Sprintf("AppendSnapshot(%v position=%d bytes=%d)", a.ID, a.Position, a.Bytes)
 }
+
 func (a *AbandonSnapshotFetch) String() string { return fmt.Sprintf("AbandonSnapshotFetch(%v)", a.ID) }
+
 func (a *InstallSnapshot) String() string {
 	return fmt.Sprintf("InstallSnapshot(%v size=%d)", a.ID, a.Size)
 }
+
 func (a *Park) String() string {
 	return fmt.Sprintf("Park(#%d offset=%d until=%d)", a.Request, a.FetchOffset, a.Until)
 }

@@ -197,6 +197,7 @@ func (a *ReplyAddRaftVoter) String() string { return fmt.Sprintf("ReplyAddRaftVo
 func (a *ReplyRemoveRaftVoter) String() string {
 	return fmt.Sprintf("ReplyRemoveRaftVoter(%v)", a.Reply)
 }
+
 func (a *ReplyUpdateRaftVoter) String() string {
 	return fmt.Sprintf("ReplyUpdateRaftVoter(%v leader=%v epoch=%d at=%v)", a.Reply, a.LeaderID, a.LeaderEpoch, a.LeaderEndpoint)
 }

@@ -134,8 +134,12 @@ func TestWait_NamesWhatEndsIt(t *testing.T) {
 		{"Prospective", func() *stage { return stageIn(kraft.ProspectiveRole) }, nil, forever, append(request(2, 3), fixed(kraft.ElectionTimer)...)},
 		{"Candidate", func() *stage { return stageIn(kraft.CandidateRole) }, nil, forever, append(request(2, 3), fixed(kraft.ElectionTimer)...)},
 		{"Leader", func() *stage { return stageIn(kraft.LeaderRole) }, nil, forever, fixed(kraft.CheckQuorumTimer, kraft.BeginQuorumEpochTimer)},
-		{"Leader that resigns", func() *stage { return stageIn(kraft.LeaderRole) }, []kraft.TimerKind{kraft.CheckQuorumTimer}, 0,
-			fixed(kraft.CheckQuorumTimer)},
+		{
+			"Leader that resigns", func() *stage { return stageIn(kraft.LeaderRole) },
+			[]kraft.TimerKind{kraft.CheckQuorumTimer},
+			0,
+			fixed(kraft.CheckQuorumTimer),
+		},
 		{"Follower", followerStage, nil, forever, append(request(2), fixed(kraft.FetchTimer)...)},
 		{"Follower of 4.1", func() *stage {
 			cfg := staticConfig(3)

@@ -26,14 +26,22 @@ func TestBegin_ChecksInOrder(t *testing.T) {
 		{"another cluster", func(e *kraft.ReceiveBeginQuorumEpoch) {
 			e.ClusterID = kraft.ClusterID{Value: "other", Present: true}
 		}, []string{"ReplyBeginQuorumEpoch(#7 INCONSISTENT_CLUSTER_ID leader=0 epoch=0)"}},
-		{"wrong partition", func(e *kraft.ReceiveBeginQuorumEpoch) { e.WrongPartition = true },
-			[]string{"ReplyBeginQuorumEpoch(#7 INVALID_REQUEST leader=0 epoch=0)"}},
-		{"old epoch", func(e *kraft.ReceiveBeginQuorumEpoch) { e.LeaderEpoch = 0 },
-			[]string{"ReplyBeginQuorumEpoch(#7 FENCED_LEADER_EPOCH leader=2 epoch=1 at=node2:9093)"}},
-		{"negative leader", func(e *kraft.ReceiveBeginQuorumEpoch) { e.LeaderID = -1 },
-			[]string{"ReplyBeginQuorumEpoch(#7 INVALID_REQUEST leader=2 epoch=1 at=node2:9093)"}},
-		{"the leader again", func(*kraft.ReceiveBeginQuorumEpoch) {},
-			[]string{"ReplyBeginQuorumEpoch(#7 leader=2 epoch=1 at=node2:9093)"}},
+		{
+			"wrong partition", func(e *kraft.ReceiveBeginQuorumEpoch) { e.WrongPartition = true },
+			[]string{"ReplyBeginQuorumEpoch(#7 INVALID_REQUEST leader=0 epoch=0)"},
+		},
+		{
+			"old epoch", func(e *kraft.ReceiveBeginQuorumEpoch) { e.LeaderEpoch = 0 },
+			[]string{"ReplyBeginQuorumEpoch(#7 FENCED_LEADER_EPOCH leader=2 epoch=1 at=node2:9093)"},
+		},
+		{
+			"negative leader", func(e *kraft.ReceiveBeginQuorumEpoch) { e.LeaderID = -1 },
+			[]string{"ReplyBeginQuorumEpoch(#7 INVALID_REQUEST leader=2 epoch=1 at=node2:9093)"},
+		},
+		{
+			"the leader again", func(*kraft.ReceiveBeginQuorumEpoch) {},
+			[]string{"ReplyBeginQuorumEpoch(#7 leader=2 epoch=1 at=node2:9093)"},
+		},
 		{"another voter, but the announcement counts", func(e *kraft.ReceiveBeginQuorumEpoch) {
 			e.VoterID, e.LeaderEpoch = 3, 2
 		}, []string{
@@ -49,10 +57,14 @@ func TestBegin_ChecksInOrder(t *testing.T) {
 		{"no endpoints", func(e *kraft.ReceiveBeginQuorumEpoch) {
 			e.LeaderID, e.LeaderEpoch, e.LeaderEndpoints = 8, 2, kraft.Endpoints{}
 		}, []string{"Fatal(unknown-endpoints)"}},
-		{"another leader of the epoch", func(e *kraft.ReceiveBeginQuorumEpoch) { e.LeaderID = 3 },
-			[]string{"Fatal(inconsistent-leader)"}},
-		{"the own id", func(e *kraft.ReceiveBeginQuorumEpoch) { e.LeaderID, e.LeaderEpoch = 1, 5 },
-			[]string{"Fatal(inconsistent-leader)"}},
+		{
+			"another leader of the epoch", func(e *kraft.ReceiveBeginQuorumEpoch) { e.LeaderID = 3 },
+			[]string{"Fatal(inconsistent-leader)"},
+		},
+		{
+			"the own id", func(e *kraft.ReceiveBeginQuorumEpoch) { e.LeaderID, e.LeaderEpoch = 1, 5 },
+			[]string{"Fatal(inconsistent-leader)"},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -107,18 +119,30 @@ func TestEnd_ChecksInOrder(t *testing.T) {
 		change func(*kraft.ReceiveEndQuorumEpoch)
 		want   []string
 	}{
-		{"another cluster", func(e *kraft.ReceiveEndQuorumEpoch) { e.ClusterID = kraft.ClusterID{Value: "x", Present: true} },
-			[]string{"ReplyEndQuorumEpoch(#7 INCONSISTENT_CLUSTER_ID leader=0 epoch=0)"}},
-		{"wrong partition", func(e *kraft.ReceiveEndQuorumEpoch) { e.WrongPartition = true },
-			[]string{"ReplyEndQuorumEpoch(#7 INVALID_REQUEST leader=0 epoch=0)"}},
-		{"old epoch", func(e *kraft.ReceiveEndQuorumEpoch) { e.LeaderEpoch = 0 },
-			[]string{"ReplyEndQuorumEpoch(#7 FENCED_LEADER_EPOCH leader=2 epoch=1 at=node2:9093)"}},
-		{"negative leader", func(e *kraft.ReceiveEndQuorumEpoch) { e.LeaderID = -3 },
-			[]string{"ReplyEndQuorumEpoch(#7 INVALID_REQUEST leader=2 epoch=1 at=node2:9093)"}},
-		{"fine", func(*kraft.ReceiveEndQuorumEpoch) {},
-			[]string{"ReplyEndQuorumEpoch(#7 leader=2 epoch=1 at=node2:9093)"}},
-		{"another leader", func(e *kraft.ReceiveEndQuorumEpoch) { e.LeaderID = 3 },
-			[]string{"Fatal(inconsistent-leader)"}},
+		{
+			"another cluster", func(e *kraft.ReceiveEndQuorumEpoch) { e.ClusterID = kraft.ClusterID{Value: "x", Present: true} },
+			[]string{"ReplyEndQuorumEpoch(#7 INCONSISTENT_CLUSTER_ID leader=0 epoch=0)"},
+		},
+		{
+			"wrong partition", func(e *kraft.ReceiveEndQuorumEpoch) { e.WrongPartition = true },
+			[]string{"ReplyEndQuorumEpoch(#7 INVALID_REQUEST leader=0 epoch=0)"},
+		},
+		{
+			"old epoch", func(e *kraft.ReceiveEndQuorumEpoch) { e.LeaderEpoch = 0 },
+			[]string{"ReplyEndQuorumEpoch(#7 FENCED_LEADER_EPOCH leader=2 epoch=1 at=node2:9093)"},
+		},
+		{
+			"negative leader", func(e *kraft.ReceiveEndQuorumEpoch) { e.LeaderID = -3 },
+			[]string{"ReplyEndQuorumEpoch(#7 INVALID_REQUEST leader=2 epoch=1 at=node2:9093)"},
+		},
+		{
+			"fine", func(*kraft.ReceiveEndQuorumEpoch) {},
+			[]string{"ReplyEndQuorumEpoch(#7 leader=2 epoch=1 at=node2:9093)"},
+		},
+		{
+			"another leader", func(e *kraft.ReceiveEndQuorumEpoch) { e.LeaderID = 3 },
+			[]string{"Fatal(inconsistent-leader)"},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -162,15 +162,6 @@ func (n *node) crash() {
 	n.start()
 }
 
-func (c *cluster) node(id kraft.NodeID) *node {
-	for _, n := range c.nodes {
-		if n.id == id {
-			return n
-		}
-	}
-	return nil
-}
-
 // at is the node that listens at an address.
 func (c *cluster) at(a kraft.Address) *node {
 	for _, n := range c.nodes {
@@ -225,7 +216,7 @@ func (n *node) epoch() kraft.Epoch { return n.machine.QuorumState().Epoch }
 func (c *cluster) lead() *node {
 	c.run(func() bool {
 		l := c.leader()
-		if l == nil || l.log.LogView.HighWatermark == 0 {
+		if l == nil || l.log.HighWatermark == 0 {
 			return false
 		}
 		for _, n := range c.nodes {
@@ -288,7 +279,7 @@ func (n *node) Execute(actions []kraft.Action) bool {
 			n.execute(a)
 		}
 	}
-	if !n.log.LogView.Equal(n.machine.View()) && len(actions) > 0 {
+	if !n.log.Equal(n.machine.View()) && len(actions) > 0 {
 		panic(fmt.Sprintf("node %v: the log is %v, the machine sees %v", n.id, n.log, n.machine.View()))
 	}
 	return !n.ended
@@ -329,7 +320,7 @@ func (n *node) expireParked() {
 			ids = append(ids, id)
 		}
 	}
-	slices.SortFunc(ids, func(a, b kraft.RequestID) int { return cmp.Compare(a, b) })
+	slices.SortFunc(ids, cmp.Compare[kraft.RequestID])
 	for _, id := range ids {
 		n.handle(&kraft.ParkedExpired{Request: id})
 	}

@@ -70,7 +70,7 @@ func (e Endpoints) String() string {
 		if i > 0 {
 			b.WriteByte(' ')
 		}
-		b.WriteString(p.Name + "=" + p.Address.String())
+		b.WriteString(p.Name + "=" + p.Host + ":" + strconv.Itoa(int(p.Port)))
 	}
 	b.WriteByte(']')
 	return b.String()

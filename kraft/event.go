@@ -20,7 +20,7 @@ type RoleAction struct {
 	Choice int
 }
 
-// ElectionTimeout, FetchTimeout and CheckQuorumTimeout are role actions in which just that one timer is due.
+// ElectionTimeout is a role action in which just the election timer is due.
 func ElectionTimeout(now Instant) (*RoleAction, Clock) { return oneTimer(ElectionTimer, now) }
 
 // FetchTimeout is a role action in which just the fetch timer is due.
@@ -86,6 +86,7 @@ func (e *Shutdown) String() string        { return fmt.Sprintf("Shutdown(%d ms)"
 func (e *AppendRequested) String() string {
 	return fmt.Sprintf("AppendRequested(epoch=%d records=%d schedule=%t)", e.Epoch, e.Records, e.Schedule)
 }
+
 func (e *UpgradeKRaftVersion) String() string {
 	return fmt.Sprintf("UpgradeKRaftVersion(epoch=%d version=%d validateOnly=%t)", e.Epoch, e.Version, e.ValidateOnly)
 }

@@ -41,21 +41,29 @@ func TestFetchResponse_BadRecords(t *testing.T) {
 		want4000 []string // 4.0.0
 	}{
 		{
-			"a newer epoch", []kraft.Batch{batch(0, 0, 1), batch(1, 1, 2), batch(2, 2, 1)}, false,
+			"a newer epoch",
+			[]kraft.Batch{batch(0, 0, 1), batch(1, 1, 2), batch(2, 2, 1)},
+			false,
 			[]string{"AppendFetched(1 batches [0..0])", "FlushLog"},
 			[]string{"AppendFetched(3 batches [0..2])", "FlushLog"},
 		},
 		{"only a newer epoch", []kraft.Batch{batch(0, 0, 2)}, false, []string{"FlushLog"}, []string{"AppendFetched(1 batches [0..0])", "FlushLog"}},
 		{"corrupt behind a whole batch", []kraft.Batch{batch(0, 0, 1)}, true, []string{"FlushLog"}, []string{"Fatal(corrupt-records)"}},
 		{
-			"corrupt behind a newer epoch", []kraft.Batch{batch(0, 0, 1), batch(1, 1, 2)}, true,
-			[]string{"AppendFetched(1 batches [0..0])", "FlushLog"}, []string{"Fatal(corrupt-records)"},
+			"corrupt behind a newer epoch",
+			[]kraft.Batch{batch(0, 0, 1), batch(1, 1, 2)},
+			true,
+			[]string{"AppendFetched(1 batches [0..0])", "FlushLog"},
+			[]string{"Fatal(corrupt-records)"},
 		},
 		{"no whole batch", nil, false, []string{"FlushLog"}, []string{"Fatal(corrupt-records)"}},
 		{"before the log end", []kraft.Batch{batch(-1, 0, 1)}, false, []string{"Fatal(unexpected-offset)"}, []string{"Fatal(unexpected-offset)"}},
 		{
-			"not increasing", []kraft.Batch{batch(0, 3, 1), batch(1, 3, 1)}, false,
-			[]string{"Fatal(offsets-not-increasing)"}, []string{"Fatal(offsets-not-increasing)"},
+			"not increasing",
+			[]kraft.Batch{batch(0, 3, 1), batch(1, 3, 1)},
+			false,
+			[]string{"Fatal(offsets-not-increasing)"},
+			[]string{"Fatal(offsets-not-increasing)"},
 		},
 		{"a gap", []kraft.Batch{batch(5, 5, 1)}, false, []string{"AppendFetched(1 batches [5..5])", "FlushLog"}, []string{"AppendFetched(1 batches [5..5])", "FlushLog"}},
 	}
@@ -205,7 +213,7 @@ func TestSnapshot_IsFetchedInPiecesAndInstalled(t *testing.T) {
 	last := chunk(second, 30, 10)
 	last.Contents = kraft.SnapshotContents{KRaftVersion: 1, HasKRaftVersion: true, Voters: kraft.NewVoterSet(dynamicVoter(1), dynamicVoter(2)), HasVoters: true}
 	expect(t, s.on(last), "AppendSnapshot(20@1 position=20 bytes=10)", "InstallSnapshot(20@1 size=30)", "AdvanceHighWatermark(20)")
-	if s.log.Start != 20 || s.log.End != 20 || !s.log.LogView.Equal(s.machine.View()) {
+	if s.log.Start != 20 || s.log.End != 20 || !s.log.Equal(s.machine.View()) {
 		t.Errorf("%v, the machine sees %v", s.log, s.machine.View())
 	}
 	if got := s.machine.Inspect(); got.KRaftVersion != 1 || got.VotersOffset != 19 || got.NextRead != 20 {
@@ -221,8 +229,10 @@ func TestSnapshot_IsGivenUp(t *testing.T) {
 		change func(*kraft.ReceiveFetchSnapshotResponse)
 		want   []string
 	}{
-		{"SNAPSHOT_NOT_FOUND", func(r *kraft.ReceiveFetchSnapshotResponse) { r.PartitionAnswer.Error = kraft.SnapshotNotFound },
-			[]string{"AbandonSnapshotFetch(20@1)"}},
+		{
+			"SNAPSHOT_NOT_FOUND", func(r *kraft.ReceiveFetchSnapshotResponse) { r.PartitionAnswer.Error = kraft.SnapshotNotFound },
+			[]string{"AbandonSnapshotFetch(20@1)"},
+		},
 		{"negative id", func(r *kraft.ReceiveFetchSnapshotResponse) { r.SnapshotID.Epoch = -1 }, []string{"AbandonSnapshotFetch(20@1)"}},
 		{"another error", func(r *kraft.ReceiveFetchSnapshotResponse) { r.PartitionAnswer.Error = kraft.UnknownServerError }, nil},
 		{"another id", func(r *kraft.ReceiveFetchSnapshotResponse) { r.SnapshotID.Offset = 21 }, []string{"Fatal(unexpected-snapshot)"}},
@@ -298,24 +308,42 @@ func TestFetchSnapshot_ChecksInOrder(t *testing.T) {
 		change func(*kraft.ReceiveFetchSnapshot)
 		want   string
 	}{
-		{"another cluster", func(e *kraft.ReceiveFetchSnapshot) { e.ClusterID = kraft.ClusterID{Value: "x", Present: true} },
-			"ReplyFetchSnapshot(#7 INCONSISTENT_CLUSTER_ID leader=0 epoch=0 id=0@0 position=0 size=0)"},
-		{"two partitions", func(e *kraft.ReceiveFetchSnapshot) { e.Shape = kraft.ShapeExtra },
-			"ReplyFetchSnapshot(#7 INVALID_REQUEST leader=0 epoch=0 id=0@0 position=0 size=0)"},
-		{"another partition", func(e *kraft.ReceiveFetchSnapshot) { e.WrongPartition = true },
-			"ReplyFetchSnapshot(#7 UNKNOWN_TOPIC_OR_PARTITION leader=1 epoch=1 at=node1:9093 id=0@0 position=0 size=0)"},
-		{"old epoch", func(e *kraft.ReceiveFetchSnapshot) { e.FetchEpoch = 0 },
-			"ReplyFetchSnapshot(#7 FENCED_LEADER_EPOCH leader=1 epoch=1 at=node1:9093 id=0@0 position=0 size=0)"},
-		{"unknown snapshot", func(e *kraft.ReceiveFetchSnapshot) { e.SnapshotID.Offset = 9 },
-			"ReplyFetchSnapshot(#7 SNAPSHOT_NOT_FOUND leader=1 epoch=1 at=node1:9093 id=0@0 position=0 size=0)"},
-		{"the bootstrap checkpoint", func(e *kraft.ReceiveFetchSnapshot) { e.SnapshotID = kraft.BootstrapSnapshot },
-			"ReplyFetchSnapshot(#7 SNAPSHOT_NOT_FOUND leader=1 epoch=1 at=node1:9093 id=0@0 position=0 size=0)"},
-		{"before the beginning", func(e *kraft.ReceiveFetchSnapshot) { e.Position = -1 },
-			"ReplyFetchSnapshot(#7 POSITION_OUT_OF_RANGE leader=1 epoch=1 at=node1:9093 id=0@0 position=0 size=0)"},
-		{"at the end", func(e *kraft.ReceiveFetchSnapshot) { e.Position = 8 << 30 },
-			"ReplyFetchSnapshot(#7 POSITION_OUT_OF_RANGE leader=1 epoch=1 at=node1:9093 id=0@0 position=0 size=0)"},
-		{"fine", func(*kraft.ReceiveFetchSnapshot) {},
-			"ReplyFetchSnapshot(#7 leader=1 epoch=1 at=node1:9093 id=1@1 position=100 size=8589934592)"},
+		{
+			"another cluster", func(e *kraft.ReceiveFetchSnapshot) { e.ClusterID = kraft.ClusterID{Value: "x", Present: true} },
+			"ReplyFetchSnapshot(#7 INCONSISTENT_CLUSTER_ID leader=0 epoch=0 id=0@0 position=0 size=0)",
+		},
+		{
+			"two partitions", func(e *kraft.ReceiveFetchSnapshot) { e.Shape = kraft.ShapeExtra },
+			"ReplyFetchSnapshot(#7 INVALID_REQUEST leader=0 epoch=0 id=0@0 position=0 size=0)",
+		},
+		{
+			"another partition", func(e *kraft.ReceiveFetchSnapshot) { e.WrongPartition = true },
+			"ReplyFetchSnapshot(#7 UNKNOWN_TOPIC_OR_PARTITION leader=1 epoch=1 at=node1:9093 id=0@0 position=0 size=0)",
+		},
+		{
+			"old epoch", func(e *kraft.ReceiveFetchSnapshot) { e.FetchEpoch = 0 },
+			"ReplyFetchSnapshot(#7 FENCED_LEADER_EPOCH leader=1 epoch=1 at=node1:9093 id=0@0 position=0 size=0)",
+		},
+		{
+			"unknown snapshot", func(e *kraft.ReceiveFetchSnapshot) { e.SnapshotID.Offset = 9 },
+			"ReplyFetchSnapshot(#7 SNAPSHOT_NOT_FOUND leader=1 epoch=1 at=node1:9093 id=0@0 position=0 size=0)",
+		},
+		{
+			"the bootstrap checkpoint", func(e *kraft.ReceiveFetchSnapshot) { e.SnapshotID = kraft.BootstrapSnapshot },
+			"ReplyFetchSnapshot(#7 SNAPSHOT_NOT_FOUND leader=1 epoch=1 at=node1:9093 id=0@0 position=0 size=0)",
+		},
+		{
+			"before the beginning", func(e *kraft.ReceiveFetchSnapshot) { e.Position = -1 },
+			"ReplyFetchSnapshot(#7 POSITION_OUT_OF_RANGE leader=1 epoch=1 at=node1:9093 id=0@0 position=0 size=0)",
+		},
+		{
+			"at the end", func(e *kraft.ReceiveFetchSnapshot) { e.Position = 8 << 30 },
+			"ReplyFetchSnapshot(#7 POSITION_OUT_OF_RANGE leader=1 epoch=1 at=node1:9093 id=0@0 position=0 size=0)",
+		},
+		{
+			"fine", func(*kraft.ReceiveFetchSnapshot) {},
+			"ReplyFetchSnapshot(#7 leader=1 epoch=1 at=node1:9093 id=1@1 position=100 size=8589934592)",
+		},
 		{"beyond an int", func(e *kraft.ReceiveFetchSnapshot) { e.Position = 3 << 30 }, "Fatal(snapshot-request)"},
 		{"negative size", func(e *kraft.ReceiveFetchSnapshot) { e.MaxBytes = -1 }, "Fatal(snapshot-request)"},
 		{"the leader itself", func(e *kraft.ReceiveFetchSnapshot) { e.Replica.ID = 1 }, "Fatal(fetch-from-leader)"},
@@ -346,8 +374,13 @@ func TestShapeOf_CountsAsKafkaDoes(t *testing.T) {
 		topics, first int
 		want          kraft.SnapshotShape
 	}{
-		{0, 0, kraft.ShapeNoTopic}, {1, 0, kraft.ShapeNoPartition}, {1, 1, kraft.ShapeFine}, {1, 2, kraft.ShapeExtra},
-		{2, 1, kraft.ShapeExtra}, {2, 0, kraft.ShapeWrong}, {2, 2, kraft.ShapeWrong},
+		{0, 0, kraft.ShapeNoTopic},
+		{1, 0, kraft.ShapeNoPartition},
+		{1, 1, kraft.ShapeFine},
+		{1, 2, kraft.ShapeExtra},
+		{2, 1, kraft.ShapeExtra},
+		{2, 0, kraft.ShapeWrong},
+		{2, 2, kraft.ShapeWrong},
 	}
 	for _, tt := range tests {
 		if got := kraft.ShapeOf(tt.topics, tt.first); got != tt.want {

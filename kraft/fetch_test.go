@@ -13,34 +13,62 @@ func TestFetch_ChecksInOrder(t *testing.T) {
 		change func(*kraft.ReceiveFetch)
 		want   string
 	}{
-		{"another cluster", func(e *kraft.ReceiveFetch) { e.ClusterID = kraft.ClusterID{Value: "x", Present: true} },
-			"ReplyFetch(#2 INCONSISTENT_CLUSTER_ID leader=0 epoch=0 hw=0 start=0 diverging=0@0)"},
-		{"wrong partition", func(e *kraft.ReceiveFetch) { e.WrongPartition = true },
-			"ReplyFetch(#2 INVALID_REQUEST leader=0 epoch=0 hw=0 start=0 diverging=0@0)"},
-		{"negative wait", func(e *kraft.ReceiveFetch) { e.MaxWaitMs = -1 },
-			"ReplyFetch(#2 INVALID_REQUEST leader=1 epoch=1 at=node1:9093 hw=-1 start=0)"},
-		{"negative offset", func(e *kraft.ReceiveFetch) { e.FetchOffset = -1 },
-			"ReplyFetch(#2 INVALID_REQUEST leader=1 epoch=1 at=node1:9093 hw=-1 start=0)"},
-		{"negative last epoch", func(e *kraft.ReceiveFetch) { e.LastFetchedEpoch = -1 },
-			"ReplyFetch(#2 INVALID_REQUEST leader=1 epoch=1 at=node1:9093 hw=-1 start=0)"},
-		{"last epoch above the epoch", func(e *kraft.ReceiveFetch) { e.LastFetchedEpoch = 2 },
-			"ReplyFetch(#2 INVALID_REQUEST leader=1 epoch=1 at=node1:9093 hw=-1 start=0)"},
-		{"old epoch", func(e *kraft.ReceiveFetch) { e.FetchEpoch, e.LastFetchedEpoch = 0, 0 },
-			"ReplyFetch(#2 FENCED_LEADER_EPOCH leader=1 epoch=1 at=node1:9093 hw=-1 start=0)"},
-		{"newer epoch, which is not taken over", func(e *kraft.ReceiveFetch) { e.FetchEpoch = 2 },
-			"ReplyFetch(#2 UNKNOWN_LEADER_EPOCH leader=1 epoch=1 at=node1:9093 hw=-1 start=0)"},
-		{"endpoints since version 17", func(e *kraft.ReceiveFetch) { e.Version, e.FetchEpoch = 16, 2 },
-			"ReplyFetch(#2 UNKNOWN_LEADER_EPOCH leader=1 epoch=1 hw=-1 start=0)"},
-		{"the leader's own id", func(e *kraft.ReceiveFetch) { e.Replica.ID = 1 },
-			"ReplyFetch(#2 UNKNOWN_SERVER_ERROR leader=1 epoch=1 at=node1:9093 hw=-1 start=0)"},
-		{"records", func(e *kraft.ReceiveFetch) { e.FetchOffset, e.LastFetchedEpoch = 0, 0 },
-			"ReplyFetch(#2 leader=1 epoch=1 at=node1:9093 hw=1 start=0 records=[0..1))"},
-		{"records, but no size", func(e *kraft.ReceiveFetch) { e.FetchOffset, e.LastFetchedEpoch, e.MaxBytes = 0, 0, -1 },
-			"ReplyFetch(#2 UNKNOWN_SERVER_ERROR leader=1 epoch=1 at=node1:9093 hw=-1 start=0)"},
-		{"behind the log end", func(e *kraft.ReceiveFetch) { e.FetchOffset = 5 },
-			"ReplyDivergingEpoch(#2 leader=1 epoch=1 at=node1:9093 hw=1 start=0 diverging=1@1)"},
-		{"at the log end, without waiting", func(*kraft.ReceiveFetch) {},
-			"ReplyFetch(#2 leader=1 epoch=1 at=node1:9093 hw=1 start=0)"},
+		{
+			"another cluster", func(e *kraft.ReceiveFetch) { e.ClusterID = kraft.ClusterID{Value: "x", Present: true} },
+			"ReplyFetch(#2 INCONSISTENT_CLUSTER_ID leader=0 epoch=0 hw=0 start=0 diverging=0@0)",
+		},
+		{
+			"wrong partition", func(e *kraft.ReceiveFetch) { e.WrongPartition = true },
+			"ReplyFetch(#2 INVALID_REQUEST leader=0 epoch=0 hw=0 start=0 diverging=0@0)",
+		},
+		{
+			"negative wait", func(e *kraft.ReceiveFetch) { e.MaxWaitMs = -1 },
+			"ReplyFetch(#2 INVALID_REQUEST leader=1 epoch=1 at=node1:9093 hw=-1 start=0)",
+		},
+		{
+			"negative offset", func(e *kraft.ReceiveFetch) { e.FetchOffset = -1 },
+			"ReplyFetch(#2 INVALID_REQUEST leader=1 epoch=1 at=node1:9093 hw=-1 start=0)",
+		},
+		{
+			"negative last epoch", func(e *kraft.ReceiveFetch) { e.LastFetchedEpoch = -1 },
+			"ReplyFetch(#2 INVALID_REQUEST leader=1 epoch=1 at=node1:9093 hw=-1 start=0)",
+		},
+		{
+			"last epoch above the epoch", func(e *kraft.ReceiveFetch) { e.LastFetchedEpoch = 2 },
+			"ReplyFetch(#2 INVALID_REQUEST leader=1 epoch=1 at=node1:9093 hw=-1 start=0)",
+		},
+		{
+			"old epoch", func(e *kraft.ReceiveFetch) { e.FetchEpoch, e.LastFetchedEpoch = 0, 0 },
+			"ReplyFetch(#2 FENCED_LEADER_EPOCH leader=1 epoch=1 at=node1:9093 hw=-1 start=0)",
+		},
+		{
+			"newer epoch, which is not taken over", func(e *kraft.ReceiveFetch) { e.FetchEpoch = 2 },
+			"ReplyFetch(#2 UNKNOWN_LEADER_EPOCH leader=1 epoch=1 at=node1:9093 hw=-1 start=0)",
+		},
+		{
+			"endpoints since version 17", func(e *kraft.ReceiveFetch) { e.Version, e.FetchEpoch = 16, 2 },
+			"ReplyFetch(#2 UNKNOWN_LEADER_EPOCH leader=1 epoch=1 hw=-1 start=0)",
+		},
+		{
+			"the leader's own id", func(e *kraft.ReceiveFetch) { e.Replica.ID = 1 },
+			"ReplyFetch(#2 UNKNOWN_SERVER_ERROR leader=1 epoch=1 at=node1:9093 hw=-1 start=0)",
+		},
+		{
+			"records", func(e *kraft.ReceiveFetch) { e.FetchOffset, e.LastFetchedEpoch = 0, 0 },
+			"ReplyFetch(#2 leader=1 epoch=1 at=node1:9093 hw=1 start=0 records=[0..1))",
+		},
+		{
+			"records, but no size", func(e *kraft.ReceiveFetch) { e.FetchOffset, e.LastFetchedEpoch, e.MaxBytes = 0, 0, -1 },
+			"ReplyFetch(#2 UNKNOWN_SERVER_ERROR leader=1 epoch=1 at=node1:9093 hw=-1 start=0)",
+		},
+		{
+			"behind the log end", func(e *kraft.ReceiveFetch) { e.FetchOffset = 5 },
+			"ReplyDivergingEpoch(#2 leader=1 epoch=1 at=node1:9093 hw=1 start=0 diverging=1@1)",
+		},
+		{
+			"at the log end, without waiting", func(*kraft.ReceiveFetch) {},
+			"ReplyFetch(#2 leader=1 epoch=1 at=node1:9093 hw=1 start=0)",
+		},
 		{"at the log end, waiting", func(e *kraft.ReceiveFetch) { e.MaxWaitMs = 500 }, "Park(#2 offset=1 until=1500)"},
 		{"waiting, but without the high watermark (KIP-1166)", func(e *kraft.ReceiveFetch) {
 			e.MaxWaitMs, e.HighWatermark = 500, 0
@@ -48,8 +76,10 @@ func TestFetch_ChecksInOrder(t *testing.T) {
 		{"waiting, of a version without high watermark", func(e *kraft.ReceiveFetch) {
 			e.MaxWaitMs, e.HighWatermark = 500, math.MaxInt64
 		}, "Park(#2 offset=1 until=1500)"},
-		{"anonymous", func(e *kraft.ReceiveFetch) { e.Replica.ID = -1 },
-			"ReplyFetch(#2 leader=1 epoch=1 at=node1:9093 hw=1 start=0)"},
+		{
+			"anonymous", func(e *kraft.ReceiveFetch) { e.Replica.ID = -1 },
+			"ReplyFetch(#2 leader=1 epoch=1 at=node1:9093 hw=1 start=0)",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

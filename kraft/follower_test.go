@@ -146,7 +146,7 @@ func TestFollower_UpdateAnsweredBefore41(t *testing.T) {
 
 // An answer that comes to another role than Follower ends the process.
 func TestUpdateVoterResponse_OnlyForFollowers(t *testing.T) {
-	s := dynamicStage(3)
+	var s *stage
 	for _, api := range []kraft.APIKey{kraft.AddRaftVoterAPI, kraft.RemoveRaftVoterAPI} {
 		s = newStage(staticConfig(3))
 		to := sent[kraft.SendFetch](s.act())[0]

@@ -44,7 +44,8 @@ func (l *LogView) LastEpoch() (Epoch, bool) {
 	if !ok {
 		return 0, true
 	}
-	return latest.Epoch, latest.Offset == l.Start && latest.Offset == l.End
+	empty := l.Start == l.End
+	return latest.Epoch, empty && latest.Offset == l.End
 }
 
 // LatestSnapshot is the newest snapshot.

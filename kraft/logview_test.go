@@ -75,8 +75,12 @@ func TestLogView_TruncationPoint(t *testing.T) {
 		diverging OffsetAndEpoch
 		want      Offset
 	}{
-		{OffsetAndEpoch{7, 0}, 7}, {OffsetAndEpoch{99, 0}, 25}, {OffsetAndEpoch{15, 3}, 15}, {OffsetAndEpoch{23, 3}, 20},
-		{OffsetAndEpoch{14, 2}, 12}, {OffsetAndEpoch{30, 9}, 25},
+		{OffsetAndEpoch{7, 0}, 7},
+		{OffsetAndEpoch{99, 0}, 25},
+		{OffsetAndEpoch{15, 3}, 15},
+		{OffsetAndEpoch{23, 3}, 20},
+		{OffsetAndEpoch{14, 2}, 12},
+		{OffsetAndEpoch{30, 9}, 25},
 	}
 	for _, tt := range tests {
 		if got := l.TruncationPoint(tt.diverging); got != tt.want {

@@ -45,7 +45,7 @@ func (n *node) communicate(action kraft.Action) {
 func (n *node) communicateMore(action kraft.Action) {
 	switch a := action.(type) {
 	case *kraft.SendAPIVersions:
-		to := n.cluster.at(a.Destination.Address)
+		to := n.cluster.at(a.Address)
 		if to == nil {
 			n.fail(a.Destination, kraft.APIVersionsAPI)
 			return

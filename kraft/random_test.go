@@ -132,7 +132,7 @@ func runFaults(seed uint64) string {
 		return "no leader: " + c.String()
 	}
 	for _, n := range c.nodes {
-		if n.log.LogView.HighWatermark != leader.log.LogView.HighWatermark {
+		if n.log.HighWatermark != leader.log.HighWatermark {
 			return "the nodes do not agree in the end: " + c.String()
 		}
 	}

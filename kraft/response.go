@@ -17,21 +17,27 @@ func (e *ReceiveFetchResponse) handle(m *QuorumStateMachine) bool { return m.onF
 func (e *ReceiveBeginQuorumEpochResponse) handle(m *QuorumStateMachine) bool {
 	return m.onBeginQuorumEpochResponse(e)
 }
+
 func (e *ReceiveEndQuorumEpochResponse) handle(m *QuorumStateMachine) bool {
 	return m.onEndQuorumEpochResponse(e)
 }
+
 func (e *ReceiveFetchSnapshotResponse) handle(m *QuorumStateMachine) bool {
 	return m.onFetchSnapshotResponse(e)
 }
+
 func (e *ReceiveAPIVersionsResponse) handle(m *QuorumStateMachine) bool {
 	return m.onAPIVersionsResponse(e)
 }
+
 func (e *ReceiveUpdateRaftVoterResponse) handle(m *QuorumStateMachine) bool {
 	return m.onUpdateRaftVoterResponse(e)
 }
+
 func (e *ReceiveAddRaftVoterResponse) handle(m *QuorumStateMachine) bool {
 	return m.onAddRaftVoterResponse(e)
 }
+
 func (e *ReceiveRemoveRaftVoterResponse) handle(m *QuorumStateMachine) bool {
 	return m.onRemoveRaftVoterResponse(e)
 }

@@ -15,30 +15,50 @@ func TestCommonResponse_FirstMatch(t *testing.T) {
 		backoff bool
 	}{
 		{name: "older epoch is stale", answer: kraft.PartitionAnswer{LeaderEpoch: 2, LeaderID: 2, Error: kraft.InvalidRequest}},
-		{name: "UNKNOWN_LEADER_EPOCH is stale even with a newer epoch",
-			answer: kraft.PartitionAnswer{LeaderEpoch: 9, LeaderID: 2, Error: kraft.UnknownLeaderEpoch}},
-		{name: "newer epoch without a leader", answer: kraft.PartitionAnswer{LeaderEpoch: 4, LeaderID: -1},
-			want: []string{"PersistQuorumState(epoch=4 leader=-1 voted=-1)", "TransitionedTo(Unattached epoch=4 leader=-1)"}},
-		{name: "newer epoch with a leader among the voters", answer: kraft.PartitionAnswer{LeaderEpoch: 4, LeaderID: 3},
-			want: []string{"PersistQuorumState(epoch=4 leader=3 voted=-1)", "TransitionedTo(Follower epoch=4 leader=3)"}},
-		{name: "newer epoch with a leader elsewhere",
+		{
+			name:   "UNKNOWN_LEADER_EPOCH is stale even with a newer epoch",
+			answer: kraft.PartitionAnswer{LeaderEpoch: 9, LeaderID: 2, Error: kraft.UnknownLeaderEpoch},
+		},
+		{
+			name: "newer epoch without a leader", answer: kraft.PartitionAnswer{LeaderEpoch: 4, LeaderID: -1},
+			want: []string{"PersistQuorumState(epoch=4 leader=-1 voted=-1)", "TransitionedTo(Unattached epoch=4 leader=-1)"},
+		},
+		{
+			name: "newer epoch with a leader among the voters", answer: kraft.PartitionAnswer{LeaderEpoch: 4, LeaderID: 3},
+			want: []string{"PersistQuorumState(epoch=4 leader=3 voted=-1)", "TransitionedTo(Follower epoch=4 leader=3)"},
+		},
+		{
+			name:   "newer epoch with a leader elsewhere",
 			answer: kraft.PartitionAnswer{LeaderEpoch: 4, LeaderID: 8, HasEndpoint: true, LeaderEndpoint: address(8)},
-			want:   []string{"PersistQuorumState(epoch=4 leader=8 voted=-1)", "TransitionedTo(Follower epoch=4 leader=8)"}},
-		{name: "newer epoch with an unknown leader", answer: kraft.PartitionAnswer{LeaderEpoch: 4, LeaderID: 8},
-			want: []string{"Fatal(unknown-endpoints)"}},
+			want:   []string{"PersistQuorumState(epoch=4 leader=8 voted=-1)", "TransitionedTo(Follower epoch=4 leader=8)"},
+		},
+		{
+			name: "newer epoch with an unknown leader", answer: kraft.PartitionAnswer{LeaderEpoch: 4, LeaderID: 8},
+			want: []string{"Fatal(unknown-endpoints)"},
+		},
 		{name: "same epoch, fenced, no leader", answer: kraft.PartitionAnswer{LeaderEpoch: 3, LeaderID: -1, Error: kraft.FencedLeaderEpoch}},
-		{name: "same epoch, leader, error", answer: kraft.PartitionAnswer{LeaderEpoch: 3, LeaderID: 2, Error: kraft.BrokerNotAvailable},
-			want: []string{"PersistQuorumState(epoch=3 leader=2 voted=-1)", "TransitionedTo(Follower epoch=3 leader=2)"}},
-		{name: "same epoch, leader, NONE: goes on as a follower", answer: kraft.PartitionAnswer{LeaderEpoch: 3, LeaderID: 2},
-			want: []string{"PersistQuorumState(epoch=3 leader=2 voted=-1)", "TransitionedTo(Follower epoch=3 leader=2)"}},
-		{name: "BROKER_NOT_AVAILABLE is a failure",
-			answer: kraft.PartitionAnswer{LeaderEpoch: 3, LeaderID: -1, Error: kraft.BrokerNotAvailable}, backoff: true},
+		{
+			name: "same epoch, leader, error", answer: kraft.PartitionAnswer{LeaderEpoch: 3, LeaderID: 2, Error: kraft.BrokerNotAvailable},
+			want: []string{"PersistQuorumState(epoch=3 leader=2 voted=-1)", "TransitionedTo(Follower epoch=3 leader=2)"},
+		},
+		{
+			name: "same epoch, leader, NONE: goes on as a follower", answer: kraft.PartitionAnswer{LeaderEpoch: 3, LeaderID: 2},
+			want: []string{"PersistQuorumState(epoch=3 leader=2 voted=-1)", "TransitionedTo(Follower epoch=3 leader=2)"},
+		},
+		{
+			name:   "BROKER_NOT_AVAILABLE is a failure",
+			answer: kraft.PartitionAnswer{LeaderEpoch: 3, LeaderID: -1, Error: kraft.BrokerNotAvailable}, backoff: true,
+		},
 		{name: "INVALID_VOTER_KEY is none", answer: kraft.PartitionAnswer{LeaderEpoch: 3, LeaderID: -1, Error: kraft.InvalidVoterKey}},
-		{name: "INVALID_REQUEST ends the process",
+		{
+			name:   "INVALID_REQUEST ends the process",
 			answer: kraft.PartitionAnswer{LeaderEpoch: 3, LeaderID: -1, Error: kraft.InvalidRequest},
-			want:   []string{"Fatal(invalid-request)"}},
-		{name: "NONE without a leader: only a follower can handle it", answer: kraft.PartitionAnswer{LeaderEpoch: 3, LeaderID: -1},
-			want: []string{"Fatal(unexpected-role)"}},
+			want:   []string{"Fatal(invalid-request)"},
+		},
+		{
+			name: "NONE without a leader: only a follower can handle it", answer: kraft.PartitionAnswer{LeaderEpoch: 3, LeaderID: -1},
+			want: []string{"Fatal(unexpected-role)"},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

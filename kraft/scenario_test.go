@@ -17,7 +17,7 @@ func (n *node) append(records int32) kraft.Offset {
 func (c *cluster) committed(offset kraft.Offset) {
 	c.run(func() bool {
 		for _, n := range c.nodes {
-			if !n.ended && n.log.LogView.HighWatermark <= offset {
+			if !n.ended && n.log.HighWatermark <= offset {
 				return false
 			}
 		}
@@ -50,7 +50,7 @@ func TestCluster_ElectsAnotherLeaderWhenTheFirstIsGone(t *testing.T) {
 	}
 }
 
-func TestCluster_TruncatesWhatTheNewLeaderDoesNotHold(t *testing.T) {
+func TestCluster_TruncatesWhatTheNewLeaderDoesNotHold(_ *testing.T) {
 	c := newCluster(3, 3)
 	old := c.lead()
 	c.drop = func(from, to kraft.NodeID) bool { return from == old.id || to == old.id }
@@ -60,7 +60,7 @@ func TestCluster_TruncatesWhatTheNewLeaderDoesNotHold(t *testing.T) {
 	fresh := c.leader()
 	fresh.append(1)
 	c.drop = nil
-	c.run(func() bool { return old.log.LogView.EndOffset() == fresh.log.LogView.EndOffset() && old.log.End > 2 })
+	c.run(func() bool { return old.log.EndOffset() == fresh.log.EndOffset() && old.log.End > 2 })
 }
 
 func TestCluster_ResignsWhenNoMajorityFetches(t *testing.T) {
@@ -116,7 +116,7 @@ func TestCluster_ShutdownRunsOutOfTime(t *testing.T) {
 	}
 }
 
-func TestCluster_ResignsOnRequest(t *testing.T) {
+func TestCluster_ResignsOnRequest(_ *testing.T) {
 	c := newCluster(7, 3)
 	leader := c.lead()
 	leader.handle(&kraft.Resign{Epoch: leader.epoch()})
@@ -150,7 +150,7 @@ func TestCluster_FetchesASnapshot(t *testing.T) {
 		}
 	}
 	n := c.add(fresh)
-	c.run(func() bool { return n.log.Start == id.Offset && n.log.LogView.HighWatermark == id.Offset })
+	c.run(func() bool { return n.log.Start == id.Offset && n.log.HighWatermark == id.Offset })
 	if chunks != 3 {
 		t.Errorf("%d chunks, want 3", chunks)
 	}
@@ -211,7 +211,7 @@ func TestCluster_AddsAndRemovesVoters(t *testing.T) {
 	}
 }
 
-func TestCluster_JoinsByItself(t *testing.T) {
+func TestCluster_JoinsByItself(_ *testing.T) {
 	c := newDynamicCluster(11, 3)
 	c.lead()
 	cfg := config(4)
@@ -277,7 +277,7 @@ func TestCluster_DescribesItself(t *testing.T) {
 	cfg := leader.config
 	cfg.ID, cfg.DirectoryID, cfg.Endpoints, cfg.CanBecomeVoter = 9, directory(9), endpoints(9), false
 	observer := c.add(cfg)
-	c.run(func() bool { return observer.log.LogView.HighWatermark > 0 })
+	c.run(func() bool { return observer.log.HighWatermark > 0 })
 	leader.outcomes = nil
 	leader.ask(func(r kraft.Request) kraft.Event { return &kraft.ReceiveDescribeQuorum{Request: r} })
 	c.run(func() bool { return len(leader.outcomes) > 0 })

@@ -152,7 +152,7 @@ func (s *stage) fetch(from kraft.NodeID, offset kraft.Offset, wait int32) *kraft
 	last, _ := s.log.LastEpoch()
 	return &kraft.ReceiveFetch{
 		Request: request(kraft.RequestID(from), 17), Replica: kraft.ReplicaKey{ID: from, DirectoryID: directory(from)},
-		FetchEpoch: s.epoch(), FetchOffset: offset, LastFetchedEpoch: last, HighWatermark: s.log.LogView.HighWatermark,
+		FetchEpoch: s.epoch(), FetchOffset: offset, LastFetchedEpoch: last, HighWatermark: s.log.HighWatermark,
 		MaxWaitMs: wait, MaxBytes: 1 << 20,
 	}
 }

@@ -17,14 +17,23 @@ func TestStart_FirstMatch(t *testing.T) {
 		change func(*kraft.Config)
 		want   []string
 	}{
-		{"nothing stored", nil, nil,
-			[]string{"PersistQuorumState(epoch=0 leader=-1 voted=-1)", "TransitionedTo(Unattached epoch=0 leader=-1)"}},
-		{"a vote without an id", &kraft.QuorumState{Epoch: 5, Leader: -1, Voted: other},
-			func(c *kraft.Config) { c.ID = kraft.NoNode }, []string{"Fatal(no-node-id)"}},
-		{"the log is ahead", &kraft.QuorumState{Epoch: 2, Leader: 2, Voted: other}, nil,
-			[]string{"PersistQuorumState(epoch=3 leader=-1 voted=-1)", "TransitionedTo(Unattached epoch=3 leader=-1)"}},
-		{"it was the leader", &kraft.QuorumState{Epoch: 5, Leader: 1, Voted: self}, nil,
-			[]string{"PersistQuorumState(epoch=5 leader=1 voted=-1)", "TransitionedTo(Resigned epoch=5 leader=1)"}},
+		{
+			"nothing stored", nil, nil,
+			[]string{"PersistQuorumState(epoch=0 leader=-1 voted=-1)", "TransitionedTo(Unattached epoch=0 leader=-1)"},
+		},
+		{
+			"a vote without an id", &kraft.QuorumState{Epoch: 5, Leader: -1, Voted: other},
+			func(c *kraft.Config) { c.ID = kraft.NoNode },
+			[]string{"Fatal(no-node-id)"},
+		},
+		{
+			"the log is ahead", &kraft.QuorumState{Epoch: 2, Leader: 2, Voted: other}, nil,
+			[]string{"PersistQuorumState(epoch=3 leader=-1 voted=-1)", "TransitionedTo(Unattached epoch=3 leader=-1)"},
+		},
+		{
+			"it was the leader", &kraft.QuorumState{Epoch: 5, Leader: 1, Voted: self}, nil,
+			[]string{"PersistQuorumState(epoch=5 leader=1 voted=-1)", "TransitionedTo(Resigned epoch=5 leader=1)"},
+		},
 		{"it voted for itself", &kraft.QuorumState{Epoch: 5, Leader: -1, Voted: self}, nil, []string{
 			"PersistQuorumState(epoch=5 leader=-1 voted=1/AAAAAAAAAAAAAAAAAAAAAg)", "TransitionedTo(Candidate epoch=5 leader=-1)",
 		}},
@@ -34,17 +43,25 @@ func TestStart_FirstMatch(t *testing.T) {
 		{"the directory id of its vote was not kept", &kraft.QuorumState{Epoch: 5, Leader: -1, Voted: kraft.ReplicaKey{ID: 1}}, nil, []string{
 			"PersistQuorumState(epoch=5 leader=-1 voted=1/AAAAAAAAAAAAAAAAAAAAAg)", "TransitionedTo(Candidate epoch=5 leader=-1)",
 		}},
-		{"it voted for itself on another disk", &kraft.QuorumState{Epoch: 5, Leader: -1, Voted: kraft.ReplicaKey{ID: 1, DirectoryID: directory(9)}},
-			nil, []string{
+		{
+			"it voted for itself on another disk", &kraft.QuorumState{Epoch: 5, Leader: -1, Voted: kraft.ReplicaKey{ID: 1, DirectoryID: directory(9)}},
+			nil,
+			[]string{
 				"PersistQuorumState(epoch=5 leader=-1 voted=1/AAAAAAAAAAAAAAAAAAAACg)", "TransitionedTo(Unattached epoch=5 leader=-1)",
-			}},
-		{"it voted for itself but is no voter", &kraft.QuorumState{Epoch: 5, Leader: -1, Voted: self},
-			func(c *kraft.Config) { c.StaticVoters = kraft.NewVoterSet(staticVoter(2), staticVoter(3)) }, []string{"Fatal(not-a-voter)"}},
+			},
+		},
+		{
+			"it voted for itself but is no voter", &kraft.QuorumState{Epoch: 5, Leader: -1, Voted: self},
+			func(c *kraft.Config) { c.StaticVoters = kraft.NewVoterSet(staticVoter(2), staticVoter(3)) },
+			[]string{"Fatal(not-a-voter)"},
+		},
 		{"it followed a voter", &kraft.QuorumState{Epoch: 5, Leader: 2, Voted: other}, nil, []string{
 			"PersistQuorumState(epoch=5 leader=2 voted=2/AAAAAAAAAAAAAAAAAAAAAw)", "TransitionedTo(Follower epoch=5 leader=2)",
 		}},
-		{"it followed a node that is no voter", &kraft.QuorumState{Epoch: 5, Leader: 8, Voted: kraft.NoReplica}, nil,
-			[]string{"PersistQuorumState(epoch=5 leader=8 voted=-1)", "TransitionedTo(Unattached epoch=5 leader=8)"}},
+		{
+			"it followed a node that is no voter", &kraft.QuorumState{Epoch: 5, Leader: 8, Voted: kraft.NoReplica}, nil,
+			[]string{"PersistQuorumState(epoch=5 leader=8 voted=-1)", "TransitionedTo(Unattached epoch=5 leader=8)"},
+		},
 		{"it has voted", &kraft.QuorumState{Epoch: 5, Leader: -1, Voted: other}, nil, []string{
 			"PersistQuorumState(epoch=5 leader=-1 voted=2/AAAAAAAAAAAAAAAAAAAAAw)", "TransitionedTo(Unattached epoch=5 leader=-1)",
 		}},

@@ -44,7 +44,7 @@ func TestVote_GrantsByRole(t *testing.T) {
 				s.on(vote(1, kraft.LogEnd{})) // to epoch 1, without a vote left over from there
 				s = stageIn(tt.role)
 			}
-			e := vote(epoch, kraft.LogEnd{LastEpoch: s.log.LogView.EndOffset().LastEpoch, LastOffset: 99})
+			e := vote(epoch, kraft.LogEnd{LastEpoch: s.log.EndOffset().LastEpoch, LastOffset: 99})
 			e.PreVote, e.CandidateEpoch = pre, s.epoch()
 			if !pre && e.CandidateLogEnd.LastEpoch >= e.CandidateEpoch {
 				e.CandidateLogEnd.LastEpoch = e.CandidateEpoch - 1
@@ -77,30 +77,48 @@ func TestVote_ChecksInOrder(t *testing.T) {
 		{"negative offset before fencing", func(e *kraft.ReceiveVoteRequest) {
 			e.CandidateLogEnd.LastOffset, e.CandidateEpoch = -1, 0
 		}, "ReplyVote(#7 INVALID_REQUEST leader=2 epoch=1 at=node2:9093 granted=false)"},
-		{"negative last epoch", func(e *kraft.ReceiveVoteRequest) { e.CandidateLogEnd.LastEpoch = -1 },
-			"ReplyVote(#7 INVALID_REQUEST leader=2 epoch=1 at=node2:9093 granted=false)"},
-		{"last epoch not below the epoch", func(e *kraft.ReceiveVoteRequest) { e.CandidateLogEnd.LastEpoch = 1 },
-			"ReplyVote(#7 INVALID_REQUEST leader=2 epoch=1 at=node2:9093 granted=false)"},
+		{
+			"negative last epoch", func(e *kraft.ReceiveVoteRequest) { e.CandidateLogEnd.LastEpoch = -1 },
+			"ReplyVote(#7 INVALID_REQUEST leader=2 epoch=1 at=node2:9093 granted=false)",
+		},
+		{
+			"last epoch not below the epoch", func(e *kraft.ReceiveVoteRequest) { e.CandidateLogEnd.LastEpoch = 1 },
+			"ReplyVote(#7 INVALID_REQUEST leader=2 epoch=1 at=node2:9093 granted=false)",
+		},
 		{"last epoch above the epoch of a pre-vote", func(e *kraft.ReceiveVoteRequest) {
 			e.PreVote, e.CandidateLogEnd.LastEpoch = true, 2
 		}, "ReplyVote(#7 INVALID_REQUEST leader=2 epoch=1 at=node2:9093 granted=false)"},
 		{"old epoch before negative id", func(e *kraft.ReceiveVoteRequest) {
 			e.CandidateEpoch, e.Candidate, e.PreVote = 0, -1, true
 		}, "ReplyVote(#7 FENCED_LEADER_EPOCH leader=2 epoch=1 at=node2:9093 granted=false)"},
-		{"negative id", func(e *kraft.ReceiveVoteRequest) { e.Candidate = -1 },
-			"ReplyVote(#7 INVALID_REQUEST leader=2 epoch=1 at=node2:9093 granted=false)"},
-		{"another voter", func(e *kraft.ReceiveVoteRequest) { e.VoterID = 3 },
-			"ReplyVote(#7 INVALID_VOTER_KEY leader=2 epoch=1 at=node2:9093 granted=false)"},
-		{"another directory", func(e *kraft.ReceiveVoteRequest) { e.VoterDirectoryID = directory(3) },
-			"ReplyVote(#7 INVALID_VOTER_KEY leader=2 epoch=1 at=node2:9093 granted=false)"},
-		{"no directory fits", func(e *kraft.ReceiveVoteRequest) { e.VoterDirectoryID = kraft.DirectoryID{} },
-			"ReplyVote(#7 leader=2 epoch=1 at=node2:9093 granted=false)"},
-		{"no voter key fits", func(e *kraft.ReceiveVoteRequest) { e.VoterID = kraft.NoNode },
-			"ReplyVote(#7 leader=2 epoch=1 at=node2:9093 granted=false)"},
-		{"version 0 has no endpoints", func(e *kraft.ReceiveVoteRequest) { e.Version = 0 },
-			"ReplyVote(#7 leader=2 epoch=1 granted=false)"},
-		{"no endpoint for another listener", func(e *kraft.ReceiveVoteRequest) { e.Listener = "OTHER" },
-			"ReplyVote(#7 leader=2 epoch=1 granted=false)"},
+		{
+			"negative id", func(e *kraft.ReceiveVoteRequest) { e.Candidate = -1 },
+			"ReplyVote(#7 INVALID_REQUEST leader=2 epoch=1 at=node2:9093 granted=false)",
+		},
+		{
+			"another voter", func(e *kraft.ReceiveVoteRequest) { e.VoterID = 3 },
+			"ReplyVote(#7 INVALID_VOTER_KEY leader=2 epoch=1 at=node2:9093 granted=false)",
+		},
+		{
+			"another directory", func(e *kraft.ReceiveVoteRequest) { e.VoterDirectoryID = directory(3) },
+			"ReplyVote(#7 INVALID_VOTER_KEY leader=2 epoch=1 at=node2:9093 granted=false)",
+		},
+		{
+			"no directory fits", func(e *kraft.ReceiveVoteRequest) { e.VoterDirectoryID = kraft.DirectoryID{} },
+			"ReplyVote(#7 leader=2 epoch=1 at=node2:9093 granted=false)",
+		},
+		{
+			"no voter key fits", func(e *kraft.ReceiveVoteRequest) { e.VoterID = kraft.NoNode },
+			"ReplyVote(#7 leader=2 epoch=1 at=node2:9093 granted=false)",
+		},
+		{
+			"version 0 has no endpoints", func(e *kraft.ReceiveVoteRequest) { e.Version = 0 },
+			"ReplyVote(#7 leader=2 epoch=1 granted=false)",
+		},
+		{
+			"no endpoint for another listener", func(e *kraft.ReceiveVoteRequest) { e.Listener = "OTHER" },
+			"ReplyVote(#7 leader=2 epoch=1 granted=false)",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

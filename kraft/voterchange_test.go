@@ -33,12 +33,16 @@ func TestAddVoter_ChecksInOrder(t *testing.T) {
 		want   kraft.ErrorCode
 		text   kraft.Message
 	}{
-		{"another cluster", followerStage, func(e *kraft.ReceiveAddRaftVoter) { e.ClusterID = kraft.ClusterID{Value: "x", Present: true} },
-			kraft.InconsistentClusterID, kraft.TextMessage},
+		{
+			"another cluster", followerStage, func(e *kraft.ReceiveAddRaftVoter) { e.ClusterID = kraft.ClusterID{Value: "x", Present: true} },
+			kraft.InconsistentClusterID, kraft.TextMessage,
+		},
 		{"not the leader", followerStage, nil, kraft.NotLeaderOrFollower, kraft.EmptyMessage},
 		{"no voter", dyn3, func(e *kraft.ReceiveAddRaftVoter) { e.Voter.ID = -1 }, kraft.InvalidRequest, kraft.TextMessage},
-		{"no directory id", dyn3, func(e *kraft.ReceiveAddRaftVoter) { e.Voter.DirectoryID = kraft.DirectoryID{} },
-			kraft.InvalidRequest, kraft.TextMessage},
+		{
+			"no directory id", dyn3, func(e *kraft.ReceiveAddRaftVoter) { e.Voter.DirectoryID = kraft.DirectoryID{} },
+			kraft.InvalidRequest, kraft.TextMessage,
+		},
 		{"no endpoint for the channel listener", dyn3, func(e *kraft.ReceiveAddRaftVoter) {
 			e.Endpoints = kraft.NewEndpoints(kraft.Endpoint{Name: "OTHER"})
 		}, kraft.InvalidRequest, kraft.TextMessage},
@@ -206,16 +210,22 @@ func TestRemoveVoter_ChecksInOrder(t *testing.T) {
 		want   kraft.ErrorCode
 		text   kraft.Message
 	}{
-		{"another cluster", dyn3, func(e *kraft.ReceiveRemoveRaftVoter) { e.ClusterID = kraft.ClusterID{Value: "x", Present: true} },
-			kraft.InconsistentClusterID, kraft.TextMessage},
+		{
+			"another cluster", dyn3, func(e *kraft.ReceiveRemoveRaftVoter) { e.ClusterID = kraft.ClusterID{Value: "x", Present: true} },
+			kraft.InconsistentClusterID, kraft.TextMessage,
+		},
 		{"not the leader", followerStage, nil, kraft.NotLeaderOrFollower, kraft.EmptyMessage},
 		{"no voter", dyn3, func(e *kraft.ReceiveRemoveRaftVoter) { e.Voter.ID = -1 }, kraft.InvalidRequest, kraft.TextMessage},
-		{"no directory id", dyn3, func(e *kraft.ReceiveRemoveRaftVoter) { e.Voter.DirectoryID = kraft.DirectoryID{} },
-			kraft.InvalidRequest, kraft.TextMessage},
+		{
+			"no directory id", dyn3, func(e *kraft.ReceiveRemoveRaftVoter) { e.Voter.DirectoryID = kraft.DirectoryID{} },
+			kraft.InvalidRequest, kraft.TextMessage,
+		},
 		{"high watermark unknown", uncommitted, nil, kraft.RequestTimedOut, kraft.TextMessage},
 		{"kraft.version 0", func() *stage { return leaderStage(3) }, nil, kraft.UnsupportedVersion, kraft.TextMessage},
-		{"another directory", dyn3, func(e *kraft.ReceiveRemoveRaftVoter) { e.Voter.DirectoryID = directory(9) },
-			kraft.VoterNotFound, kraft.TextMessage},
+		{
+			"another directory", dyn3, func(e *kraft.ReceiveRemoveRaftVoter) { e.Voter.DirectoryID = directory(9) },
+			kraft.VoterNotFound, kraft.TextMessage,
+		},
 		{"no such voter", dyn3, func(e *kraft.ReceiveRemoveRaftVoter) { e.Voter.ID = 9 }, kraft.VoterNotFound, kraft.TextMessage},
 	}
 	for _, tt := range tests {
@@ -282,8 +292,10 @@ func TestUpdateVoter_ChecksInOrder(t *testing.T) {
 		change func(*kraft.ReceiveUpdateRaftVoter)
 		want   kraft.ErrorCode
 	}{
-		{"another cluster", dyn3, func(e *kraft.ReceiveUpdateRaftVoter) { e.ClusterID = kraft.ClusterID{Value: "x", Present: true} },
-			kraft.InconsistentClusterID},
+		{
+			"another cluster", dyn3, func(e *kraft.ReceiveUpdateRaftVoter) { e.ClusterID = kraft.ClusterID{Value: "x", Present: true} },
+			kraft.InconsistentClusterID,
+		},
 		{"old epoch", dyn3, func(e *kraft.ReceiveUpdateRaftVoter) { e.FetchEpoch = 0 }, kraft.FencedLeaderEpoch},
 		{"newer epoch", dyn3, func(e *kraft.ReceiveUpdateRaftVoter) { e.FetchEpoch = 2 }, kraft.UnknownLeaderEpoch},
 		{"not the leader", followerStage, nil, kraft.NotLeaderOrFollower},

@@ -10,8 +10,12 @@ func TestVoterSet_Membership(t *testing.T) {
 		key  ReplicaKey
 		want bool
 	}{
-		{ReplicaKey{1, dir}, true}, {ReplicaKey{ID: 1}, false}, {ReplicaKey{1, DirectoryID{2: 1}}, false},
-		{ReplicaKey{ID: 2}, true}, {ReplicaKey{2, dir}, true}, {ReplicaKey{ID: 3}, false},
+		{ReplicaKey{1, dir}, true},
+		{ReplicaKey{ID: 1}, false},
+		{ReplicaKey{1, DirectoryID{2: 1}}, false},
+		{ReplicaKey{ID: 2}, true},
+		{ReplicaKey{2, dir}, true},
+		{ReplicaKey{ID: 3}, false},
 	}
 	for _, tt := range tests {
 		if got := s.IsVoter(tt.key); got != tt.want {
