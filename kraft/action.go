@@ -152,7 +152,7 @@ func (a *ResetTimer) String() string {
 	}
 	return fmt.Sprintf("ResetTimer(%v %d+%d)", a.Timer, a.Deadline, a.Window)
 }
-func (a *CancelTimer) String() string { return fmt.Sprintf("CancelTimer(%v)", a.Timer) }
+func (a *CancelTimer) String() string     { return fmt.Sprintf("CancelTimer(%v)", a.Timer) }
 func (a *ChooseBootstrap) String() string { return fmt.Sprintf("ChooseBootstrap(of %d)", a.Servers) }
 
 func (a *AppendLeaderChange) String() string { return fmt.Sprintf("AppendLeaderChange(%v)", a.Batch) }

@@ -220,7 +220,7 @@ func TestCluster_JoinsByItself(_ *testing.T) {
 	c.run(func() bool { return n.machine.Inspect().Voters.Find(4) != nil })
 }
 
-func TestCluster_ReplacesItsFormerSelf(t *testing.T) {
+func TestCluster_ReplacesItsFormerSelf(_ *testing.T) {
 	c := newDynamicCluster(12, 3)
 	leader := c.lead()
 	lost := c.nodes[0]
@@ -239,7 +239,7 @@ func TestCluster_ReplacesItsFormerSelf(t *testing.T) {
 	})
 }
 
-func TestCluster_UpgradesKRaftVersion(t *testing.T) {
+func TestCluster_UpgradesKRaftVersion(_ *testing.T) {
 	c := newCluster(13, 3)
 	leader := c.lead()
 	c.run(func() bool {
@@ -259,7 +259,7 @@ func TestCluster_UpgradesKRaftVersion(t *testing.T) {
 	})
 }
 
-func TestCluster_SendsItsNewDescription(t *testing.T) {
+func TestCluster_SendsItsNewDescription(_ *testing.T) {
 	c := newDynamicCluster(14, 3)
 	leader := c.lead()
 	n := c.nodes[0]

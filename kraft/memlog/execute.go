@@ -29,7 +29,7 @@ func (l *Log) Execute(action kraft.Action, event kraft.Event) (bool, error) {
 	case *kraft.AssignEpoch:
 		l.AssignEpoch(a.Epoch)
 	case *kraft.AdvanceHighWatermark:
-		l.LogView.AdvanceHighWatermark(a.Offset)
+		l.AdvanceHighWatermark(a.Offset)
 	case *kraft.BeginSnapshotFetch:
 		l.partial = partial{active: true, id: a.ID}
 	case *kraft.AbandonSnapshotFetch:

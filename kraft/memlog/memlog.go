@@ -129,7 +129,7 @@ func (l *Log) MoveStart(id kraft.SnapshotID) bool {
 // unknown, an epoch that was assigned at the log end is forgotten, and a snapshot beyond the log replaces it.
 func (l *Log) Crash(keepUnflushed bool) {
 	l.partial = partial{}
-	l.LogView.HighWatermark = l.Start
+	l.HighWatermark = l.Start
 	end := l.flushed
 	if keepUnflushed {
 		end = l.End
@@ -140,7 +140,7 @@ func (l *Log) Crash(keepUnflushed bool) {
 }
 
 func (l *Log) truncateToLatestSnapshot() bool {
-	if !l.LogView.TruncateToLatestSnapshot() {
+	if !l.TruncateToLatestSnapshot() {
 		return false
 	}
 	l.batches, l.flushed = nil, l.End

@@ -26,7 +26,7 @@ func TestLog_CrashLosesWhatWasNotFlushed(t *testing.T) {
 	if err := l.Append(batch(7, 9, 3)); err != nil {
 		t.Fatal(err)
 	}
-	l.LogView.AdvanceHighWatermark(8)
+	l.AdvanceHighWatermark(8)
 	l.Crash(false)
 	if last, _ := l.LastEpoch(); l.End != 7 || last != 2 || l.LogView.HighWatermark != 0 || l.Flushed() != 7 {
 		t.Errorf("%v", l)
@@ -86,7 +86,7 @@ func TestLog_HistoryIsSnapshotThenLog(t *testing.T) {
 	if err := l.Append(b); err != nil {
 		t.Fatal(err)
 	}
-	l.LogView.AdvanceHighWatermark(9)
+	l.AdvanceHighWatermark(9)
 	l.AddSnapshot(kraft.SnapshotID{Offset: 6, Epoch: 1}, 100, kraft.SnapshotContents{
 		KRaftVersion: 1, HasKRaftVersion: true, Voters: voters, HasVoters: true,
 	})
