@@ -288,9 +288,10 @@ func (c *Checker) Observe(o *recordings.Observation) {
 		}
 		return
 	}
-	told := *o
-	told.Conn = known
-	_ = c.current.writer.Write(&told) // the writer counts what is lost, and says so in the stream
+	asIs := o.Conn
+	o.Conn = known
+	_ = c.current.writer.Write(o) // the writer counts what is lost, and says so in the stream
+	o.Conn = asIs
 }
 
 // adopt turns to a new child. To it, all open connections were open before it began.

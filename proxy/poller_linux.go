@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -50,19 +51,28 @@ func (p *poller) control(op, fd int, events uint32, slot, generation int32) erro
 	return nil
 }
 
-// wait returns the events there are, or waits for at most so many milliseconds (-1: for ever). The first look does not
-// block and does not involve the Go scheduler: under load there is nearly always something.
+// briefly is how long, in milliseconds, a wait keeps its processor of the Go scheduler.
+const briefly = 1
+
+// wait returns the events there are, or waits for at most so many milliseconds (-1: for ever). It begins with a short
+// wait that the Go scheduler is not told of. Under load that is all there is, and it saves the monitor of the runtime
+// from taking the processor away and giving it back for every few frames. A collection of garbage may have to wait for
+// it, but not for more than a millisecond.
 func (p *poller) wait(milliseconds int) ([]unix.EpollEvent, error) {
+	short := briefly
+	if milliseconds >= 0 {
+		short = min(short, milliseconds)
+	}
 	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.epoll), uintptr(unsafe.Pointer(&p.events[0])),
-		uintptr(len(p.events)), 0, 0, 0)
+		uintptr(len(p.events)), uintptr(short), 0, 0)
 	if errno == 0 && n > 0 {
 		return p.events[:n], nil
 	}
-	if milliseconds == 0 {
+	if milliseconds == short || errno == unix.EINTR {
 		return nil, nil
 	}
 	got, err := unix.EpollWait(p.epoll, p.events[:], milliseconds)
-	if err == unix.EINTR {
+	if errors.Is(err, unix.EINTR) {
 		return nil, nil
 	}
 	if err != nil {

@@ -1,144 +1,129 @@
 // Command bench measures what forwarding through understudy costs beside a bare io.Copy relay.
+//
+// One process tree holds a backend, both relays and the load. Load, backend and relays share one processor, so that
+// no wake-up across processors hides what a relay costs; understudy's checker, a process of its own, runs on the
+// other. Each round visits every target, every other round in reverse, and the first round does not count. What is
+// reported are the ratios of targets within a round: their median, and its bootstrap 95 % interval.
+//
+// It exits with 1 if a gate fails.
 package main
 
 import (
-	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
-	"runtime"
-	"strings"
+	"path/filepath"
 	"syscall"
-
-	"github.com/understudy-kafka/understudy/proxy"
+	"time"
 )
 
+type options struct {
+	understudy string
+	rounds     int
+	slice      time.Duration
+	cpu        int // of load, backend and relays
+	checkerCPU int
+	seed       uint64
+	stalls     bool
+	against    string
+}
+
 func main() {
-	role := flag.String("role", "", "")
-	up := flag.String("up", "", "")
-	procs := flag.Int("procs", 0, "")
-	conns := flag.Int("conns", 16, "")
-	depth := flag.Int("depth", 1, "")
-	rounds := flag.Int("rounds", 21, "")
-	ms := flag.Int("ms", 200, "")
-	bcpu := flag.Int("bcpu", 0, "")
+	role := flag.String("role", "", "internal: what this process is")
+	upstream := flag.String("upstream", "", "internal: where a relay forwards to")
+	var o options
+	flag.StringVar(&o.understudy, "understudy", "bin/understudy", "the program to measure")
+	flag.StringVar(&o.against, "against", "", "another build of the program to measure in the same rounds")
+	flag.IntVar(&o.rounds, "rounds", 25, "rounds that count")
+	flag.DurationVar(&o.slice, "slice", 300*time.Millisecond, "how long one target is loaded in a round")
+	flag.IntVar(&o.cpu, "cpu", 0, "processor of load, backend and relays")
+	flag.IntVar(&o.checkerCPU, "checker-cpu", 1, "processor of understudy's checker")
+	flag.Uint64Var(&o.seed, "seed", 1, "of the bootstrap")
+	flag.BoolVar(&o.stalls, "stalls", true, "also measure with checkers and disks that fail")
 	flag.Parse()
-	var err error
-	switch *role {
-	case "backend":
-		err = backend()
-	case "bare":
-		err = bare(*up)
-	case "load":
-		err = load()
-	case "proxy":
-		if *procs > 0 {
-			runtime.GOMAXPROCS(*procs)
-		}
-		err = proxyRole(*up)
-	default:
-		err = orchestrate(*conns, *depth, *rounds, *ms, *bcpu, *procs)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, *role, err)
+	if err := play(*role, *upstream, o); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", *role, err)
 		os.Exit(1)
 	}
 }
 
-func proxyRole(up string) error {
-	p, err := proxy.New(proxy.Config{Upstreams: []proxy.Upstream{{Node: 1, Address: up, Listen: "127.0.0.1:0"}}})
-	if err != nil {
-		return err
+func play(role, upstream string, o options) error {
+	switch role {
+	case "backend":
+		return backend()
+	case "bare":
+		return bare(upstream)
+	case "load":
+		return load()
+	case "deaf":
+		c := make(chan os.Signal, 1)
+		signal.Notify(c, syscall.SIGTERM)
+		<-c
+		return nil
 	}
-	fmt.Println(p.Addr(1))
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	err = p.Run(ctx)
-	s := p.Stats()
-	fmt.Fprintf(os.Stderr, "gaps %d gapframes %d frames %d %d recorded %d\n", s.Gaps, s.GapFrames, s.FramesRequest, s.FramesResponse, s.Recorded)
-	return err
+	if _, err := os.Stat(o.understudy); err != nil {
+		return fmt.Errorf("%w; make build makes it", err)
+	}
+	return measure(o)
 }
 
-func orchestrate(conns, depth, rounds, ms, bcpu, procs int) error {
-	self, _ := os.Executable()
-	b, err := start(bcpu, self, "-role", "backend")
+// measure runs the whole benchmark.
+func measure(o options) error {
+	standApart()
+	b, err := newBench(o)
 	if err != nil {
 		return err
 	}
 	defer b.stop()
-	addr, _ := b.line()
-	ba, err := start(0, self, "-role", "bare", "-up", addr)
-	if err != nil {
-		return err
-	}
-	defer ba.stop()
-	bareAddr, _ := ba.line()
-	pr, err := start(0, self, "-role", "proxy", "-up", addr, "-procs", fmt.Sprint(procs))
-	if err != nil {
-		return err
-	}
-	defer pr.stop()
-	prAddr, _ := pr.line()
-	ld, err := start(0, self, "-role", "load")
-	if err != nil {
-		return err
-	}
-	defer ld.stop()
-	targets := []struct{ name, addr string }{{"direct", addr}, {"bare", bareAddr}, {"proxy", prAddr}}
-	res := map[string][]outcome{}
-	for r := 0; r <= rounds; r++ {
-		for i := range targets {
-			if r%2 == 1 {
-				i = len(targets) - 1 - i
-			}
-			t := targets[i]
-			proc := map[string]*process{"direct": b, "bare": ba, "proxy": pr}[t.name]
-			before := proc.busy()
-			q, _ := json.Marshal(task{Target: t.addr, Conns: conns, Depth: depth, Millis: ms})
-			fmt.Fprintln(ld.stdin, string(q))
-			line, err := ld.line()
-			if err != nil {
-				return err
-			}
-			var o outcome
-			if err := json.NewDecoder(strings.NewReader(line)).Decode(&o); err != nil {
-				return err
-			}
-			if o.Error != "" {
-				return fmt.Errorf("%s: %s", t.name, o.Error)
-			}
-			o.Max = float64(proc.busy()-before) / float64(o.Requests) / 1000
-			if r > 0 {
-				res[t.name] = append(res[t.name], o)
-			}
+	fmt.Printf("# understudy beside a bare io.Copy relay\n\n%d rounds of %s a target; load, backend and relays on processor %d, the checker on %d; recording and checker on.\n",
+		o.rounds, o.slice, o.cpu, o.checkerCPU)
+	var failed []string
+	for _, w := range workloads {
+		results, err := b.rounds(w, b.relays())
+		if err != nil {
+			return err
 		}
+		failed = append(failed, b.tell(w, results)...)
 	}
-	for _, t := range targets {
-		var thr, p50, p99, cpu []float64
-		for i, o := range res[t.name] {
-			cpu = append(cpu, o.Max)
-			x := res["bare"][i]
-			_ = x
-			thr = append(thr, float64(o.Requests)/o.Seconds)
-			p50 = append(p50, o.P50)
-			p99 = append(p99, o.P99)
+	if o.stalls {
+		results, err := b.stalls()
+		if err != nil {
+			return err
 		}
-		fmt.Printf("%-8s %9.0f/s p50 %7.1f p99 %8.1f cpu/request %.2f us\n", t.name, median(thr), median(p50), median(p99), median(cpu))
+		failed = append(failed, b.tellStalls(results)...)
 	}
-	var thr, p50, p99 []float64
-	for i, o := range res["proxy"] {
-		x := res["bare"][i]
-		thr = append(thr, float64(o.Requests)/o.Seconds/(float64(x.Requests)/x.Seconds))
-		p50 = append(p50, o.P50/x.P50)
-		p99 = append(p99, o.P99/x.P99)
+	lost, err := b.account()
+	if err != nil {
+		return err
 	}
-	l, h := interval(thr, 1)
-	fmt.Printf("throughput %.3f [%.3f %.3f]\n", median(thr), l, h)
-	l, h = interval(p50, 1)
-	fmt.Printf("p50 %.3f [%.3f %.3f]\n", median(p50), l, h)
-	l, h = interval(p99, 1)
-	fmt.Printf("p99 %.3f [%.3f %.3f]\n", median(p99), l, h)
+	failed = append(failed, lost...)
+	if len(failed) > 0 {
+		fmt.Println()
+		for _, f := range failed {
+			fmt.Println("FAILED:", f)
+		}
+		return fmt.Errorf("%d gates failed", len(failed))
+	}
+	fmt.Println("\nAll gates passed.")
 	return nil
+}
+
+// self is this program.
+func self() string {
+	name, err := os.Executable()
+	if err != nil {
+		return os.Args[0]
+	}
+	return name
+}
+
+// find makes the name of a program absolute, since children may run elsewhere.
+func find(name string) (string, error) {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Abs(path)
 }
