@@ -30,7 +30,7 @@ var allowed = map[string][]string{
 	"wire":             {"kraft", "compat"},
 	"recordings":       {"kraft", "wire"},
 	"proxy":            {"kraft", "wire", "recordings", "proxy/shadow", "compat"},
-	"proxy/bench":      {"recordings", "proxy"},
+	"proxy/bench":      {"wire", "recordings"},
 	"proxy/shadow":     {"kraft", "wire", "compat", "recordings"},
 	"proxy/web":        {"kraft", "wire", "recordings", "proxy/shadow", "compat"},
 	"compat/...":       {"kraft/...", "kraft", "wire", "compat", "compat/...", "recordings", "proxy", "proxy/shadow", "internal/..."},
