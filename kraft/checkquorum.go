@@ -4,13 +4,17 @@ package kraft
 // since the last time, the timer starts anew (KAFKA-15489, KAFKA-16531; Kafka: updateCheckQuorumForFollowingVoter). Signs of others
 // count for nothing but still make the comparison. When the timer runs out the leader resigns.
 func (m *QuorumStateMachine) accountForCheckQuorum(key ReplicaKey) {
-	l := &m.leader
 	if key.ID == m.cfg.ID {
 		m.fatal(FatalFetchFromLeader)
 		return
 	}
-	if l.matchingVoter(key) != nil && !contains(l.FetchedVoters, key.ID) {
-		l.FetchedVoters = append(l.FetchedVoters, key.ID)
+	m.countForCheckQuorum(key.ID, m.leader.matchingVoter(key) != nil)
+}
+
+func (m *QuorumStateMachine) countForCheckQuorum(id NodeID, isVoter bool) {
+	l := &m.leader
+	if isVoter && !contains(l.FetchedVoters, id) {
+		l.FetchedVoters = append(l.FetchedVoters, id)
 	}
 	needed := len(l.Voters)/2 + 1
 	if l.voter(m.cfg.ID) != nil {

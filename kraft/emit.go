@@ -18,6 +18,20 @@ func slot[T any, P interface {
 	return item
 }
 
+// put is slot for a value that is complete already.
+func put[T any, P interface {
+	*T
+	Action
+}](m *QuorumStateMachine, s *slab[T], value *T) {
+	if m.stopped {
+		return
+	}
+	out := m.turn.out
+	item := s.next(out.event)
+	*item = *value
+	out.list = append(out.list, P(item))
+}
+
 // fatal ends the machine where Kafka's process would end. Everything emitted so far stands.
 func (m *QuorumStateMachine) fatal(reason FatalReason) {
 	slot(m, &m.turn.out.fatal).Reason = reason
@@ -35,8 +49,7 @@ func (m *QuorumStateMachine) dueKind(kind TimerKind) bool { return m.turn.due.Ha
 func (m *QuorumStateMachine) resetTimer(t Timer, ms int32) { m.resetTimerAt(t, m.turn.now+Instant(ms)) }
 
 func (m *QuorumStateMachine) resetTimerAt(t Timer, deadline Instant) {
-	a := slot(m, &m.turn.out.resetTimer)
-	a.Timer, a.Deadline = t, deadline
+	put(m, &m.turn.out.resetTimer, &ResetTimer{Timer: t, Deadline: deadline})
 	m.notDue(t)
 }
 

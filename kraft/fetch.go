@@ -28,14 +28,15 @@ func (m *QuorumStateMachine) onFetch(e *ReceiveFetch) {
 		m.replyFetchError(&f, InvalidRequest)
 		return
 	}
-	var answer FetchAnswer
-	m.evaluateFetch(&f, &answer)
+	var reply ReplyFetch
+	answer := &reply.FetchAnswer
+	m.evaluateFetch(&f, answer)
 	if answer.PartitionError != None || answer.From < answer.UpTo || e.MaxWaitMs == 0 || answer.isElsewhere() ||
 		m.cfg.Rules.FetchHighWatermark && e.HighWatermark < answer.HighWatermark {
-		m.replyFetch(&answer)
+		m.replyFetch(&reply)
 		return
 	}
-	m.park(&f, &answer, e.MaxWaitMs)
+	m.park(&f, answer, e.MaxWaitMs)
 }
 
 // evaluateFetch works out the answer as of now (Kafka: tryCompleteFetchRequest). Only a valid position counts as progress, and it does
@@ -100,16 +101,16 @@ func (a *FetchAnswer) isElsewhere() bool {
 	return a.Diverging != nowhere || a.Snapshot != nowhere
 }
 
-func (m *QuorumStateMachine) replyFetch(answer *FetchAnswer) {
-	if answer.Diverging.Epoch >= 0 {
-		slot(m, &m.turn.out.replyDiverging).FetchAnswer = *answer
+func (m *QuorumStateMachine) replyFetch(reply *ReplyFetch) {
+	if reply.Diverging.Epoch >= 0 {
+		slot(m, &m.turn.out.replyDiverging).FetchAnswer = reply.FetchAnswer
 		return
 	}
-	slot(m, &m.turn.out.replyFetch).FetchAnswer = *answer
+	put(m, &m.turn.out.replyFetch, reply)
 }
 
 func (m *QuorumStateMachine) replyFetchError(f *fetchInfo, err ErrorCode) {
-	var answer FetchAnswer
-	m.emptyAnswer(f, err, &answer)
-	m.replyFetch(&answer)
+	var reply ReplyFetch
+	m.emptyAnswer(f, err, &reply.FetchAnswer)
+	m.replyFetch(&reply)
 }

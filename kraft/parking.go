@@ -60,9 +60,9 @@ func (m *QuorumStateMachine) completeParked(upTo Offset) {
 		if !ok {
 			return
 		}
-		var answer FetchAnswer
-		m.evaluateFetch(&entry.fetchInfo, &answer)
-		m.replyFetch(&answer)
+		var reply ReplyFetch
+		m.evaluateFetch(&entry.fetchInfo, &reply.FetchAnswer)
+		m.replyFetch(&reply)
 	}
 }
 

@@ -38,8 +38,10 @@ func (l *Leader) observer(key ReplicaKey) *Replica {
 
 // replica is the entry of a key among voters, else observers; an unknown key becomes an observer (Kafka: getOrCreateReplicaState).
 func (l *Leader) replica(key ReplicaKey) (r *Replica, isVoter bool) {
-	if r = l.matchingVoter(key); r != nil {
-		return r, true
+	for i := range l.Voters {
+		if r = &l.Voters[i]; r.Key.ID == key.ID && matches(r.Key, key) {
+			return r, true
+		}
 	}
 	if r = l.observer(key); r == nil {
 		l.Observers = append(l.Observers, newReplica(key, Endpoints{}))
@@ -60,13 +62,14 @@ func (m *QuorumStateMachine) noteFetch(key ReplicaKey, end Offset) (advanced, ok
 	}
 	leaderEnd := m.selfReplica().End
 	r, isVoter := m.leader.replica(key)
+	moved := r.End != end
 	r.noteFetch(m.turn.now, end, leaderEnd)
 	m.resetSilence(r.Key, r.LastFetch)
 	if !isVoter {
 		m.resetObserverTimers(r)
 	}
-	m.accountForCheckQuorum(key)
-	return isVoter && m.raiseHighWatermark(), true
+	m.countForCheckQuorum(key.ID, isVoter)
+	return isVoter && moved && m.raiseHighWatermark(), true
 }
 
 // noteFetch: a replica has caught up when it asks for what lies behind the leader's log end, or behind what that was at the

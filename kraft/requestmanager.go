@@ -26,10 +26,11 @@ func (c Connection) String() string {
 //
 // Expired ones are forgotten lazily: only by the walks below, and a walk stops at the first request that is really in flight. A
 // late answer is accepted for as long as its record exists. So the order of the walk decides. In Kafka it is that of a
-// HashMap<String, …> keyed by the decimal node id: by bucket, and within a bucket by age. connections stands in that order.
+// HashMap<String, …> keyed by the decimal node id: by bucket, and within a bucket the youngest first, since
+// computeIfAbsent puts a new entry in front. connections stands in that order.
 type requestManager struct {
 	connections     []Connection
-	capacity        uint32 // of Kafka's table; it doubles when it is three quarters full and never shrinks
+	capacity        uint32 // of Kafka's table; it doubles when it is more than three quarters full and never shrinks
 	nextCorrelation int32
 }
 
@@ -73,15 +74,15 @@ func (r *requestManager) insert(c Connection) {
 	if r.capacity == 0 {
 		r.capacity = initialCapacity
 	}
-	at := len(r.connections)
-	for at > 0 && r.bucket(r.connections[at-1]) > r.bucket(c) {
-		at--
-	}
-	r.connections = slices.Insert(r.connections, at, c)
 	if uint32(len(r.connections)) > r.capacity/4*3 {
 		r.capacity *= 2
 		slices.SortStableFunc(r.connections, func(a, b Connection) int { return int(r.bucket(a)) - int(r.bucket(b)) })
 	}
+	at := len(r.connections)
+	for at > 0 && r.bucket(r.connections[at-1]) >= r.bucket(c) {
+		at--
+	}
+	r.connections = slices.Insert(r.connections, at, c)
 }
 
 func (r *requestManager) bucket(c Connection) uint32 { return c.hash & (r.capacity - 1) }

@@ -271,18 +271,30 @@ func TestRequestManager_WalksAsJavaDoes(t *testing.T) {
 	}
 }
 
-// The table doubles when more than three quarters are taken, and keeps its size.
+// 5 and -2 share a bucket: the younger one comes first, whichever it is (HashMap.computeIfAbsent).
+func TestRequestManager_YoungestFirstInABucket(t *testing.T) {
+	for _, ids := range [][2]NodeID{{5, -2}, {-2, 5}} {
+		var r requestManager
+		r.awaiting(ids[0], 0)
+		r.awaiting(ids[1], 0)
+		if r.connections[0].ID != ids[1] {
+			t.Errorf("order %v", r.connections)
+		}
+	}
+}
+
+// The table doubles before an entry is added to more than three quarters, and keeps its size.
 func TestRequestManager_TableGrows(t *testing.T) {
 	var r requestManager
-	for id := NodeID(0); id < 12; id++ {
+	for id := NodeID(0); id < 13; id++ {
 		r.awaiting(id, 0)
 	}
 	if r.capacity != 16 {
-		t.Errorf("capacity %d with 12 records", r.capacity)
-	}
-	r.awaiting(12, 0)
-	if r.capacity != 32 {
 		t.Errorf("capacity %d with 13 records", r.capacity)
+	}
+	r.awaiting(13, 0)
+	if r.capacity != 32 {
+		t.Errorf("capacity %d with 14 records", r.capacity)
 	}
 	for i := 1; i < len(r.connections); i++ {
 		if r.bucket(r.connections[i-1]) > r.bucket(r.connections[i]) {
