@@ -26,6 +26,8 @@ type Capture struct {
 	strange bool   // packets of a link type that is not known were seen
 	at      int64  // of the current packet
 	number  uint64
+	packet  packet
+	tcp     tcpSegment
 
 	queue []Observation
 	taken int
@@ -90,8 +92,8 @@ func (c *Capture) Next(o *Observation) error {
 
 // read takes in the next packet.
 func (c *Capture) read() {
-	var p packet
-	if err := c.packets.next(&p); err != nil {
+	p := &c.packet
+	if err := c.packets.next(p); err != nil {
 		c.end(err)
 		return
 	}
@@ -103,9 +105,8 @@ func (c *Capture) read() {
 		}
 		return
 	}
-	var s tcpSegment
-	if ip := networkLayer(p.link, p.data); ip != nil && parseIP(ip, &s) {
-		c.segment(&s)
+	if ip := networkLayer(p.link, p.data); ip != nil && parseIP(ip, &c.tcp) {
+		c.segment(&c.tcp)
 	}
 }
 
