@@ -20,6 +20,7 @@ type Capture struct {
 	ended   error
 
 	flows   map[[2]netip.AddrPort]flowRef // by source and destination
+	limit   int                           // of connections at once
 	last    flowRef
 	lastKey [2]netip.AddrPort
 	opened  uint64 // connections
@@ -53,7 +54,7 @@ func NewCapture(in io.Reader, name string) (*Capture, error) {
 	if !ok {
 		buffered = bufio.NewReaderSize(in, readAhead)
 	}
-	c := &Capture{name: name, flows: map[[2]netip.AddrPort]flowRef{}}
+	c := &Capture{name: name, limit: maxFlows, flows: map[[2]netip.AddrPort]flowRef{}}
 	head, _ := buffered.Peek(4)
 	var err error
 	switch formatOf(head) {
@@ -194,7 +195,7 @@ func (c *Capture) flowOf(t *tcpSegment) (flowRef, bool) {
 		if t.flags&tcpRst != 0 || t.flags&tcpSyn == 0 && len(t.payload)+t.missing == 0 {
 			return flowRef{}, false
 		}
-		if len(c.flows) >= 2*maxFlows {
+		if len(c.flows) >= 2*c.limit {
 			c.evict()
 		}
 		c.opened++
@@ -227,7 +228,7 @@ func (c *Capture) evict() {
 	for _, f := range old {
 		c.close(f, false)
 	}
-	c.add(c.name, c.packets.offset(), fmt.Errorf("more than %d connections at once: those that were silent longest are taken as closed", maxFlows))
+	c.add(c.name, c.packets.offset(), fmt.Errorf("more than %d connections at once: those that were silent longest are taken as closed", c.limit))
 }
 
 // data takes in the payload of a segment.

@@ -86,7 +86,7 @@ func (k *talk) blocks(t testing.TB, order binary.AppendByteOrder, kind uint32, o
 	for _, p := range k.packets {
 		data := k.ip(t, p)
 		size := order.AppendUint32(nil, uint32(len(data)))
-		padded := append(data, make([]byte, -len(data)&3)...)
+		padded := slices.Concat(data, make([]byte, -len(data)&3))
 		if kind == blockSimple {
 			b = block(order, b, kind, slices.Concat(size, padded))
 			continue
@@ -382,7 +382,9 @@ func TestCapture_ForeignPacketsAreNoConnection(t *testing.T) {
 	fragment := k.ip(t, talkPacket{at: k.at, payload: []byte("x")})
 	fragment[6] = 0x20
 	for _, b := range [][]byte{
-		nil, {1}, make([]byte, 13), ethernet(udp), ethernet(fragment), ethernet(k.ip(t, talkPacket{at: k.at})[:30]),
+		nil,
+		{1},
+		make([]byte, 13), ethernet(udp), ethernet(fragment), ethernet(k.ip(t, talkPacket{at: k.at})[:30]),
 		append(make([]byte, 12), 8, 6, 0, 1), // ARP
 		ethernet([]byte{0x45, 0}), ethernet([]byte{0x60, 0}), append(make([]byte, 12), 0x81, 0, 0),
 	} {
@@ -433,5 +435,68 @@ func TestCapture_CutAnywhereReadsWhatIsWhole(t *testing.T) {
 				t.Fatalf("%s cut at %d: damage %v", name, cut, d)
 			}
 		}
+	}
+}
+
+func TestCapture_PacketsSeenTwiceCountOnce(t *testing.T) {
+	k := newTalk().open().exchanges(10, testRand(t)).close()
+	var twice []talkPacket
+	for _, p := range k.packets { // as on the "any" device, where a packet leaves one interface and comes in at another
+		twice = append(twice, p, p)
+	}
+	list, _ := imported(t, k.pcap(t, twice))
+	h := sortOut(list)
+	if err := sameFrames(h.frames, k.frames); err != nil || len(h.gaps) > 0 || len(h.opens) != 1 || len(h.closes) != 1 {
+		t.Errorf("%v, gaps %v, %d opens, %d closes", err, describeGaps(h.gaps), len(h.opens), len(h.closes))
+	}
+}
+
+func TestCapture_IPv6ExtensionHeadersArePassedOver(t *testing.T) {
+	k := newTalk()
+	k.client, k.server = netip.MustParseAddrPort("[2001:db8::2]:41000"), netip.MustParseAddrPort("[2001:db8::1]:9093")
+	k.open().exchanges(3, testRand(t)).close()
+	file := k.classic(t, binary.LittleEndian, false, linkRaw, func(ip []byte) []byte {
+		extended := slices.Concat(ip[:40], []byte{60, 0, 1, 4, 0, 0, 0, 0}, []byte{6, 0, 1, 4, 0, 0, 0, 0}, ip[40:])
+		extended[6] = 0 // hop-by-hop options, then destination options
+		binary.BigEndian.PutUint16(extended[4:], uint16(len(extended)-40))
+		return extended
+	})
+	list, _ := imported(t, file)
+	if err := sameFrames(sortOut(list).frames, k.frames); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCapture_ConnectionsAtOnceAreBounded(t *testing.T) {
+	file := pcapHead(binary.LittleEndian, magicMicros, linkRaw)
+	var first *talk
+	for port := range uint16(50) {
+		k := newTalk()
+		k.client = netip.AddrPortFrom(k.client.Addr(), 20_000+port)
+		k.at = k.at.Add(time.Duration(port) * time.Second)
+		k.open().send(wire.Request, requestFrame(wire.KeyVote, 2, 0, voteBody), 1000)
+		for _, p := range k.packets {
+			ip := k.ip(t, p)
+			file = pcapRecord(binary.LittleEndian, file, p.at, 1000, ip, len(ip))
+		}
+		if first == nil {
+			first = k
+		}
+	}
+	c, err := NewCapture(bytes.NewReader(file), "capture")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.limit = 8
+	list, err := readAll(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := sortOut(list)
+	if len(h.frames) != 50 || len(h.closes) < 42 || h.closes[0].Conn.Client != first.client || len(c.flows) > 16 {
+		t.Errorf("%d frames, %d closes, %d flows left", len(h.frames), len(h.closes), len(c.flows)/2)
+	}
+	if d := c.Damage(); len(d) == 0 || !strings.Contains(d[0].Error(), "more than 8 connections at once") {
+		t.Errorf("damage %v", d)
 	}
 }

@@ -121,15 +121,6 @@ func mustRead(t testing.TB, paths ...string) ([]Observation, *Reader) {
 	return list, r
 }
 
-func sizeOf(t testing.TB, name string) int64 {
-	t.Helper()
-	info, err := os.Stat(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return info.Size()
-}
-
 // inflated returns what a segment holds.
 func inflated(t testing.TB, name string) []byte {
 	t.Helper()

@@ -126,7 +126,7 @@ func scanSegment(name string, number int) (list []indexEntry, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	z := newZstdFrames(f)
 	block := uint64(1)
 	for {

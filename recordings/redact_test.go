@@ -16,14 +16,6 @@ import (
 // secret stands for every password, salt, token and configuration value below.
 const secret = "s3cr3t-0f-the-qu0rum"
 
-// message is a request or response that carries the secret.
-type message struct {
-	name string
-	key  int16
-	dir  wire.Direction
-	body []byte
-}
-
 const testVersion = 0
 
 func secretBatch() []byte {
@@ -91,7 +83,8 @@ func secretStory() *story {
 	for _, inside := range [][]byte{
 		requestFrame(wire.KeyIncrementalAlterConfigs, 1, 7, configs.AppendTo(nil)),
 		requestFrame(wire.KeyAlterUserScramCredentials, 0, 7, scram.AppendTo(nil)),
-		requestFrame(19, 7, 7, text), requestFrame(wire.KeyEnvelope, 0, 7, text), []byte(secret)[:9], {},
+		requestFrame(19, 7, 7, text), requestFrame(wire.KeyEnvelope, 0, 7, text), []byte(secret)[:9],
+		{},
 	} {
 		envelope := kmsg.NewPtrEnvelopeRequest()
 		envelope.RequestData, envelope.ClientHostAddress = inside, []byte{127, 0, 0, 1}
@@ -118,8 +111,8 @@ func secretStory() *story {
 	dropped := s.frame(wire.Response, nil)
 	dropped.Fault = &Fault{Rule: "drop", Sent: responseFrame(wire.KeyIncrementalAlterConfigs, 1, id, text)}
 	id++
-	cut := s.frame(wire.Request, requestFrame(wire.KeyFetch, 17, id, nil))
-	cut = s.frame(wire.Response, responseFrame(wire.KeyFetch, 17, id, fetchAnswer(17, records)[:150]))
+	s.frame(wire.Request, requestFrame(wire.KeyFetch, 17, id, nil))
+	cut := s.frame(wire.Response, responseFrame(wire.KeyFetch, 17, id, fetchAnswer(17, records)[:150]))
 	cut.Frame.Size, cut.Frame.Cut = 9<<20, true
 	id++
 	exchange(wire.KeySaslHandshake, 0, append([]byte{0, 5}, "PLAIN"...), []byte{0, 0, 0, 0, 0, 0})
@@ -282,7 +275,7 @@ func TestRedaction_FillerFitsAnyRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := 0
-		if err := batch.Each(func(r wire.Record) error { n++; return nil }); err != nil || n != count {
+		if err := batch.Each(func(wire.Record) error { n++; return nil }); err != nil || n != count {
 			t.Fatalf("%d of %d records, %v", n, count, err)
 		}
 		if bytes.Contains(b[wire.BatchOverhead:], []byte("xxxx")) {

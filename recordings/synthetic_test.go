@@ -126,7 +126,7 @@ func (k *talk) ip(t testing.TB, p talkPacket) []byte {
 	}
 	buf := gopacket.NewSerializeBuffer()
 	if err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true},
-		network.(gopacket.SerializableLayer), tcp, gopacket.Payload(p.payload)); err != nil {
+		network, tcp, gopacket.Payload(p.payload)); err != nil {
 		t.Fatal(err)
 	}
 	return bytes.Clone(buf.Bytes())

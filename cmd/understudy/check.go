@@ -87,7 +87,7 @@ func check(ctx context.Context, flags *checkFlags, files []string, stdin io.Read
 	if err != nil {
 		return &exitError{exitRuntime, err}
 	}
-	defer source.Close()
+	defer func() { _ = source.Close() }() // it was only read
 	checker := shadow.New(options)
 	if err := feed(ctx, checker, source, &printed, newProgress(stderr, source)); err != nil {
 		return &exitError{exitRuntime, err}

@@ -87,7 +87,7 @@ func dump(ctx context.Context, flags *dumpFlags, files []string, stdin io.Reader
 	if err != nil {
 		return &exitError{exitRuntime, err}
 	}
-	defer source.Close()
+	defer func() { _ = source.Close() }() // it was only read
 	out := bufio.NewWriterSize(stdout, 64<<10)
 	show := newProgress(stderr, source)
 	var o recordings.Observation

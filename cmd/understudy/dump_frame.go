@@ -59,7 +59,7 @@ func (d *dumper) frame(c *dumpedConn, o *recordings.Observation) {
 
 // passes applies the filters that concern the message.
 func (d *dumper) passes(o *recordings.Observation, f *dumpedFrame) bool {
-	if len(d.keys) > 0 && !(f.known && slices.Contains(d.keys, f.header.Key)) {
+	if len(d.keys) > 0 && (!f.known || !slices.Contains(d.keys, f.header.Key)) {
 		return false
 	}
 	if len(d.flags.epochs) == 0 {
