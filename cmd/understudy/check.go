@@ -83,6 +83,9 @@ func check(ctx context.Context, flags *checkFlags, files []string, stdin io.Read
 	default:
 		return usageError("--output %q: want text, json or jsonl", flags.output)
 	}
+	if flags.follow && len(files) != 1 {
+		return usageError("--follow takes one recording")
+	}
 	source, err := openChecked(ctx, flags.follow, files, stdin)
 	if err != nil {
 		return &exitError{exitRuntime, err}
@@ -139,13 +142,7 @@ type checkedSource interface {
 }
 
 func openChecked(ctx context.Context, follow bool, files []string, stdin io.Reader) (checkedSource, error) {
-	if !follow {
-		return recordings.OpenAny(stdin, files...)
-	}
-	if len(files) != 1 {
-		return nil, usageError("--follow takes one recording")
-	}
-	if files[0] == "-" { // a pipe is followed anyway, until it is closed
+	if !follow || files[0] == "-" { // a pipe is followed anyway, until it is closed
 		return recordings.OpenAny(stdin, files...)
 	}
 	return recordings.Follow(ctx, files[0])
