@@ -57,7 +57,7 @@ func (r *rise) add(value int64, to Moment, at *ref) {
 // before returns the greatest value attested certainly before the span.
 func (r *rise) before(s Span) (*step, bool) {
 	for i := len(r.steps) - 1; i >= 0; i-- {
-		if !s.Open && r.steps[i].to.before(s.From) {
+		if (Span{To: r.steps[i].to}).Before(s) {
 			return &r.steps[i], true
 		}
 	}
