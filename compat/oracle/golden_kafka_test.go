@@ -1,0 +1,62 @@
+package oracle_test
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/understudy-kafka/understudy/compat/oracle"
+	"github.com/understudy-kafka/understudy/compat/oracle/twin"
+	"github.com/understudy-kafka/understudy/kraft/interact"
+)
+
+// machineOnly is what only the machine can tell: why a process ends, for instance.
+var machineOnly = regexp.MustCompile(`\{[^}]*\}`)
+
+// TestKafka_Golden holds the golden conversations with the real client and, in lock step, with the machine fed by the same bytes. What
+// is written in the file must be what Kafka does.
+func TestKafka_Golden(t *testing.T) {
+	paths, err := filepath.Glob("../../kraft/interact/testdata/*.txt")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no conversations: %v", err)
+	}
+	for _, build := range versions(t) {
+		t.Run(build, func(t *testing.T) {
+			tw := twin.New(start(t, oracle.Build{Version: build}))
+			held := 0
+			for _, path := range paths {
+				f, err := interact.Read(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !slices.Contains(f.Builds, build) {
+					continue
+				}
+				held++
+				t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) { holdGolden(t, tw, f, build) })
+				if err := tw.Reset(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			t.Logf("Kafka %s: %d conversations, %d steps equal", build, held, tw.Steps)
+		})
+	}
+}
+
+func holdGolden(t *testing.T, tw *twin.Twin, f *interact.File, build string) {
+	got, err := f.Play(build, goldenPlayers(tw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mask := func(lines []string) []string {
+		return strings.Split(machineOnly.ReplaceAllString(strings.Join(lines, "\n"), "{}"), "\n")
+	}
+	commands := f.Commands()
+	for i, want := range f.Expected(build) {
+		if !slices.Equal(mask(want), mask(got[i])) {
+			t.Fatalf("%s, Kafka %s, at %q\nwritten:\n%s\nKafka:\n%s", f.Path, build, commands[i], strings.Join(want, "\n"), strings.Join(got[i], "\n"))
+		}
+	}
+}
