@@ -296,20 +296,19 @@ func (w *world) cmdRequest(args []string) error {
 	return w.step(ids[0], Step{Kind: RequestStep, Packet: p}, Node(ids[0]))
 }
 
-// cmdRespond answers a request in the place of the node that was asked.
+// cmdRespond answers the last request in the place of the node that was asked.
 func (w *world) cmdRespond(args []string) error {
 	from, to, api, rest, err := pair(args)
 	if err != nil {
 		return err
 	}
 	list := w.between(from, to, api)
-	for i := len(list) - 1; i > 0; i-- {
-		w.net = append(w.net, list[i])
-	}
-	if len(list) == 0 || list[0].Answer {
+	if len(list) == 0 || list[len(list)-1].Answer {
 		return fmt.Errorf("%s has not asked %s", Node(from), Node(to))
 	}
-	answer, err := w.craftAnswer(list[0], rest)
+	last := list[len(list)-1]
+	w.net = append(w.net, list[:len(list)-1]...)
+	answer, err := w.craftAnswer(last, rest)
 	if err != nil {
 		return err
 	}

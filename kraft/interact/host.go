@@ -61,6 +61,7 @@ func (n *machine) draw(kind DrawKind, lowest int32) int32 {
 // Execute is part of kraft.Host.
 func (n *machine) Execute(actions []kraft.Action) bool {
 	for _, a := range actions {
+		measure(a)
 		done, err := n.log.Execute(a, n.inHand)
 		if err != nil && n.err == nil {
 			n.err = err
@@ -75,6 +76,18 @@ func (n *machine) Execute(actions []kraft.Action) bool {
 		n.err = fmt.Errorf("the machine's view of the log is %v, the log %v", view, n.log.View())
 	}
 	return true
+}
+
+// measure gives a batch that is about to be written the size that its bytes would have.
+func measure(action kraft.Action) {
+	switch a := action.(type) {
+	case *kraft.AppendLeaderChange:
+		a.Size = BatchOverhead + 32*int32(len(a.Control))
+	case *kraft.AppendControl:
+		a.Size = BatchOverhead + 32*int32(len(a.Control))
+	case *kraft.AppendRecords:
+		a.Size += BatchOverhead
+	}
 }
 
 func (n *machine) tellLog(action kraft.Action) {

@@ -301,7 +301,7 @@ func (w *world) run(ms int64) error {
 				return err
 			}
 		}
-		if err := w.pump(200); err != nil {
+		if err := w.pump(40); err != nil {
 			return err
 		}
 	}
