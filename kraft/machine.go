@@ -64,7 +64,9 @@ func (m *QuorumStateMachine) OnEvent(ev Event, log *LogView, now Clock, out *Act
 	t.log = *log
 	t.log.appended = appended
 	t.now, t.due, t.reset, t.silent, t.out = now.Now, now.Due, t.reset[:0], t.silent[:0], out
+	before := m.epoch
 	m.dispatch(ev)
+	m.check(ev, before)
 	return out.list
 }
 

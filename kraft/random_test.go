@@ -88,7 +88,7 @@ func (f *facts) commit(n *node, offset kraft.Offset) {
 // TestCluster_StaysSafeUnderFaults loses messages, cuts nodes off, crashes and restarts them while records are appended, then lets the
 // cluster recover.
 func TestCluster_StaysSafeUnderFaults(t *testing.T) {
-	for _, seed := range seeds(40) {
+	for _, seed := range seeds(25) {
 		if failure := runFaults(seed); failure != "" {
 			t.Fatalf("seed %d: %s", seed, failure)
 		}
