@@ -34,7 +34,7 @@ func TestClone_IsIndependent(t *testing.T) {
 
 // Along a random history, a machine that is replaced by its clone now and then does what the original does.
 func TestClone_ContinuesAsTheOriginalWould(t *testing.T) {
-	for _, seed := range seeds(5) {
+	for _, seed := range seeds(2) {
 		c := newCluster(seed, 3)
 		random := rand.New(rand.NewPCG(seed, 5))
 		spares := map[*node]*kraft.QuorumStateMachine{}

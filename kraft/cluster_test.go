@@ -18,6 +18,7 @@ type cluster struct {
 	random *rand.Rand
 	nodes  []*node
 	step   int
+	tick   kraft.Instant // milliseconds between two turns
 	// drop decides whether a message from one node to another gets lost.
 	drop func(from, to kraft.NodeID) bool
 	// seen is called with each action.
@@ -125,7 +126,7 @@ func newDynamicCluster(seed uint64, voters int) *cluster {
 }
 
 func emptyCluster(seed uint64) *cluster {
-	return &cluster{random: rand.New(rand.NewPCG(seed, 1)), now: 1000}
+	return &cluster{random: rand.New(rand.NewPCG(seed, 1)), now: 1000, tick: 5}
 }
 
 func (c *cluster) add(cfg kraft.Config) *node {
@@ -196,7 +197,7 @@ func (c *cluster) turn() {
 			kraft.Turn(n.machine, n, c.now)
 		}
 	}
-	c.now += 5
+	c.now += c.tick
 }
 
 // leader is the node that leads the highest epoch.

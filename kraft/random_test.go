@@ -88,7 +88,7 @@ func (f *facts) commit(n *node, offset kraft.Offset) {
 // TestCluster_StaysSafeUnderFaults loses messages, cuts nodes off, crashes and restarts them while records are appended, then lets the
 // cluster recover.
 func TestCluster_StaysSafeUnderFaults(t *testing.T) {
-	for _, seed := range seeds(25) {
+	for _, seed := range seeds(12) {
 		if failure := runFaults(seed); failure != "" {
 			t.Fatalf("seed %d: %s", seed, failure)
 		}
@@ -126,7 +126,7 @@ func runFaults(seed uint64) string {
 	}
 	c.drop = nil
 	c.run(func() bool { return c.leader() != nil })
-	c.settle(20_000)
+	c.settle(10_000)
 	leader := c.leader()
 	if leader == nil {
 		return "no leader: " + c.String()

@@ -286,6 +286,7 @@ func TestCluster_DescribesItself(t *testing.T) {
 		t.Errorf("described %v", got)
 	}
 	observer.ended = true
+	c.tick = 100
 	c.settle(301_000)
 	leader = c.leader()
 	leader.outcomes = nil

@@ -28,7 +28,7 @@ func TestLog_CrashLosesWhatWasNotFlushed(t *testing.T) {
 	}
 	l.AdvanceHighWatermark(8)
 	l.Crash(false)
-	if last, _ := l.LastEpoch(); l.End != 7 || last != 2 || l.LogView.HighWatermark != 0 || l.Flushed() != 7 {
+	if last, _ := l.LastEpoch(); l.End != 7 || last != 2 || l.HighWatermark != 0 || l.Flushed() != 7 {
 		t.Errorf("%v", l)
 	}
 }
