@@ -74,10 +74,11 @@ type store struct {
 	synced int64
 	blocks uint64 // packet blocks in all segments
 
-	plain []byte
-	out   []byte
-	lost  []tally
-	cause error // of the loss
+	plain  []byte
+	zipped []byte
+	out    []byte
+	lost   []tally
+	cause  error // of the loss
 }
 
 // start opens the first segment, so that a bad path is known at once.
@@ -278,7 +279,8 @@ func (s *store) compress(b, to []byte) []byte {
 	if s.opts.Pipe {
 		return append(to, b...)
 	}
-	return s.enc.EncodeAll(b, to)
+	s.zipped = s.enc.EncodeAll(b, s.zipped[:0])
+	return place(to, s.offset, s.zipped)
 }
 
 // append writes whole zstd frames behind the last one. What a failed call has left there is cut off.
