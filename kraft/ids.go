@@ -37,6 +37,15 @@ func (d DirectoryID) IsZero() bool { return d == DirectoryID{} }
 // String prints the id as Kafka does: base64url without padding, 22 characters.
 func (d DirectoryID) String() string { return base64.RawURLEncoding.EncodeToString(d[:]) }
 
+// MarshalText writes the id as String does.
+func (d DirectoryID) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (d *DirectoryID) UnmarshalText(text []byte) (err error) {
+	*d, err = ParseDirectoryID(string(text))
+	return err
+}
+
 // ParseDirectoryID reads the text form of a directory id.
 func ParseDirectoryID(text string) (DirectoryID, error) {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
@@ -48,8 +57,8 @@ func ParseDirectoryID(text string) (DirectoryID, error) {
 
 // ReplicaKey names a replica: a node id and, where known, its directory id (Kafka: ReplicaKey).
 type ReplicaKey struct {
-	ID          NodeID
-	DirectoryID DirectoryID
+	ID          NodeID      `json:"id"`
+	DirectoryID DirectoryID `json:"directoryId,omitzero"`
 }
 
 func (k ReplicaKey) String() string {

@@ -50,7 +50,7 @@ type Quorum struct {
 	Epoch     kraft.Epoch        `json:"epoch"`  // the highest seen
 	Leader    kraft.NodeID       `json:"leader"` // of that epoch
 	Watermark kraft.Offset       `json:"highWatermark"`
-	Voters    []kraft.ReplicaKey `json:"-"`
+	Voters    []kraft.ReplicaKey `json:"voters"`
 	Nodes     []NodeView         `json:"nodes"`
 	Elections []Election         `json:"elections"` // oldest first
 }
