@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -86,13 +87,17 @@ func TestKafka_ReportEqualsKafkasOwnLogs(t *testing.T) {
 				t.Errorf("connections around the proxy: %v; through it: %d, in %d readings", r.bypass.Around, r.bypass.Proxied, r.bypass.Readings)
 			}
 
+			if text, _ := understudy(t, "check", full[0]); !strings.HasSuffix(r.proxy.output.String(), text) {
+				t.Errorf("the live checker said\n%s\nand the recording is judged so:\n%s", r.proxy.output.String(), text)
+			}
+
 			redacted := redact(t, full)
 			rv, rcode := check(t, redacted...)
 			if rcode != code || !reflect.DeepEqual(v, rv) {
 				t.Errorf("the redacted recording is judged otherwise: %s\nthe full one: %s", &rv, &v)
 			}
 			for _, f := range append(full, redacted...) {
-				tsharkReads(t, f, v.Counts.Frames)
+				tsharkReads(t, f, v.Counts.Frames, v.Counts.Gaps)
 			}
 		})
 	}

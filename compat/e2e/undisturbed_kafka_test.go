@@ -34,30 +34,41 @@ func TestKafka_TroubleOfTheProxysOwnStaysItsOwn(t *testing.T) {
 	must(t, err)
 	metrics := "127.0.0.1:" + strconv.Itoa(ports[0])
 	p := startProxy(t, q.Upstreams(), "--include-records", "--http", metrics)
+	u := &undisturbed{t: t, q: q, p: p, metrics: metrics}
+	const lost = `understudy_proxy_sink_lost_frames_total{sink="checker"}`
+	idle := u.checker(t)
+	must(t, syscall.Kill(idle, syscall.SIGSTOP)) // it will never read a frame
 	leader, err := q.StartAll(ctx)
 	must(t, err)
-	must(t, q.WriteMetadata(ctx, "before", 10))
-	u := &undisturbed{t: t, q: q, p: p, metrics: metrics, leader: leader}
+	u.leader = leader
 
-	t.Run("checker killed", func(t *testing.T) {
-		checker := u.checker(t)
+	t.Run("checker that never reads", func(t *testing.T) {
 		u.during(t, func() {
-			must(t, syscall.Kill(checker, syscall.SIGKILL))
-			u.work(ctx, t, 3*time.Second)
-		})
-	})
-	t.Run("checker stopped until it loses frames", func(t *testing.T) {
-		checker := u.checker(t)
-		before := u.metric(t, `understudy_proxy_sink_lost_frames_total{sink="checker"}`)
-		u.during(t, func() {
-			must(t, syscall.Kill(checker, syscall.SIGSTOP))
-			defer func() { _ = syscall.Kill(checker, syscall.SIGCONT) }()
-			for end := time.Now().Add(time.Minute); u.metric(t, `understudy_proxy_sink_lost_frames_total{sink="checker"}`) == before; {
+			for end := time.Now().Add(time.Minute); u.metric(t, lost) == 0; {
 				if time.Now().After(end) {
 					t.Fatal("a checker that reads nothing never lost a frame")
 				}
 				must(t, q.WriteMetadata(ctx, "load", 2000))
 			}
+			u.work(ctx, t, time.Second)
+		})
+	})
+	t.Run("checker killed", func(t *testing.T) {
+		u.during(t, func() {
+			must(t, syscall.Kill(idle, syscall.SIGKILL))
+			u.work(ctx, t, 3*time.Second)
+		})
+	})
+	t.Run("checker stopped", func(t *testing.T) {
+		checker := u.checker(t)
+		if checker == idle {
+			t.Fatal("the checker was not started again")
+		}
+		u.during(t, func() {
+			must(t, syscall.Kill(checker, syscall.SIGSTOP))
+			u.work(ctx, t, 3*time.Second)
+			must(t, syscall.Kill(checker, syscall.SIGCONT))
+			u.work(ctx, t, time.Second)
 		})
 	})
 	t.Run("disk full", func(t *testing.T) {
