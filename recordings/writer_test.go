@@ -150,7 +150,7 @@ func checkNothingUnsaid(t *testing.T, recording []byte, given map[uint64]int64) 
 
 func TestWriter_DevFull(t *testing.T) {
 	t.Chdir(t.TempDir())
-	w, err := newWriter(&store{base: "full", create: func(string) (file, error) {
+	w, err := newWriter(&store{base: tempBase(t), create: func(string) (file, error) {
 		return os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	}}, Options{})
 	if !errors.Is(err, syscall.ENOSPC) {
