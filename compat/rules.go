@@ -81,7 +81,7 @@ func Rules() []Rule {
 			func(r kraft.Rules) string { return yes(r.ConfiguredFetchBytes) },
 		},
 		{
-			"fetch-snapshot-strict-shape", "Kafka 4.4.0", "FetchSnapshot must name exactly one partition",
+			"fetch-snapshot-strict-shape", "apache/kafka 23185", "FetchSnapshot must name exactly one partition",
 			func(r kraft.Rules) string { return yes(r.FetchSnapshotStrictShape) },
 		},
 	}

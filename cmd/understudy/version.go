@@ -14,16 +14,21 @@ import (
 
 func newVersionCommand() *cobra.Command {
 	var output string
+	var rules bool
 	cmd := &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version, the protocol library and the Kafka releases it knows",
-		Example: "  understudy version\n  understudy version -o json",
+		Example: "  understudy version\n  understudy version -o json\n  understudy version --rules",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if rules {
+				return printRules(cmd, output)
+			}
 			return printVersion(cmd, output)
 		},
 	}
 	outputFlag(cmd, &output)
+	cmd.Flags().BoolVar(&rules, "rules", false, "list what the consensus code of the releases does differently")
 	return cmd
 }
 
