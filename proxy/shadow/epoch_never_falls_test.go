@@ -108,3 +108,33 @@ func TestEpochNeverFalls_ManyEpochsTakeLittleMemory(t *testing.T) {
 	}
 	s.conforms()
 }
+
+// A wiped voter is often formatted with its old directory id, since with another it would be no voter.
+func TestEpochNeverFalls_WipedDiskWithTheSameDirectoryID(t *testing.T) {
+	s := newStage(t).meet(1, 2, 3)
+	s.ask(1, 2, fetch(5, 9, 5)).answer(notLeader(5, -1))
+	s.ask(2, 1, stand(6)).answer(granted(6))
+	s.stop(1)
+	s.ask(2, 1, fetch(6, 0, 0)).answer(fetched{code: kraft.UnknownLeaderEpoch, epoch: 0, leader: -1, hw: -1}.response())
+	s.ask(3, 1, stand(6)).answer(granted(6)) // it has forgotten that it voted
+	s.ask(1, 2, fetch(0, 0, 0)).answer(fenced(6, -1))
+	s.conforms()
+	s.remarks("came back with an empty log")
+}
+
+func TestEpochNeverFalls_LostQuorumStateOnly(t *testing.T) { // the log is still there
+	s := newStage(t).meet(1, 2, 3)
+	s.ask(1, 2, fetch(5, 9, 5)).answer(notLeader(5, -1))
+	s.stop(1)
+	s.ask(2, 1, fetch(5, 9, 5)).answer(fetched{code: kraft.UnknownLeaderEpoch, epoch: 0, leader: -1, hw: -1}.response())
+	s.ask(1, 2, fetch(5, 9, 5)).answer(notLeader(5, -1))
+	s.diverges("M3", 1)
+}
+
+func TestEpochNeverFalls_LogEmptiedByALiveProcess(t *testing.T) { // truncated, not wiped
+	s := newStage(t).meet(1, 2, 3)
+	s.ask(1, 2, fetch(5, 1, 1)).answer(fetched{epoch: 5, hw: -1, diverging: &kraft.LogEnd{}}.response())
+	s.ask(1, 2, fetch(5, 0, 0)).answer(served(5, -1))
+	s.ask(2, 1, fetch(4, 0, 0)).answer(notLeader(4, -1))
+	s.diverges("M3", 1)
+}

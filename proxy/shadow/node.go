@@ -22,6 +22,7 @@ type node struct {
 	gone    bool    // all of them have ended
 	lifeAt  uint64  // the observation with which its present life began
 	disks   []disk  // the directory ids it was seen with, one after the other
+	filled  uint64  // the last observation that showed records in its log
 	pending []suspicion
 	misled  uint64 // the last observation in which an altered answer reached it
 
@@ -141,25 +142,60 @@ func (n *node) begin(at int64, v Verdict, reason string) *Interval {
 	return &n.intervals[len(n.intervals)-1]
 }
 
-// attest takes in what a message says about the node as such.
+// attest takes in what a message says about the node as such: which disk it has.
+//
+// A disk that was wiped shows by another directory id. Or it was formatted with the same one, or the release has none:
+// then it shows by a log that had records and is empty on a connection that is newer. That may also be a log of nothing
+// but uncommitted records, truncated; such a node's past is forgotten as well, to be safe.
 func (n *node) attest(c *Checker, m *message) {
-	if m.directory.IsZero() {
+	emptied := n.emptied(c, m)
+	last, before := len(n.disks)-1, kraft.DirectoryID{}
+	if last >= 0 {
+		before = n.disks[last].id
+	}
+	other := !before.IsZero() && !m.directory.IsZero() && before != m.directory
+	switch {
+	case other:
+		c.quorum.newDirectory(c, n, before, m)
+		c.note(fmt.Sprintf("node %s came with directory id %s, before with %s: what that replica did before is forgotten", n.id, m.directory, before))
+	case emptied:
+		c.note(fmt.Sprintf("node %s came back with an empty log: what that replica did before is forgotten", n.id))
+	case m.directory.IsZero():
+		return
+	case before == m.directory:
+		n.disks[last].last = c.order
 		return
 	}
-	if last := len(n.disks) - 1; last >= 0 {
-		if d := &n.disks[last]; d.id == m.directory {
-			d.last = c.order
-			return
-		}
+	if other || emptied {
 		n.forget()
-		c.quorum.newDirectory(c, n, n.disks[last].id, m)
-		c.note(fmt.Sprintf("node %s came with directory id %s, before with %s: what that replica did before is forgotten", n.id, m.directory, n.disks[last].id))
 		c.memory.wiped(c, n)
 	}
 	if len(n.disks) == maxDisks {
 		n.disks = append(n.disks[:0], n.disks[1:]...)
 	}
 	n.disks = append(n.disks, disk{m.directory, c.order, c.order})
+}
+
+// emptied reports whether a request shows that the node's log, which had records, is empty.
+func (n *node) emptied(c *Checker, m *message) bool {
+	var end kraft.LogEnd
+	switch m.kind {
+	case KindFetchRequest:
+		end = kraft.LogEnd{LastEpoch: m.fetch.LastFetchedEpoch, LastOffset: m.fetch.Offset}
+	case KindVoteRequest:
+		end = m.vote.logEnd
+	default:
+		return false
+	}
+	if end.LastOffset > 0 {
+		n.filled = c.order
+		return false
+	}
+	if end != (kraft.LogEnd{}) || n.filled == 0 || m.conn.firstRequest != 0 && m.conn.firstRequest <= n.filled {
+		return false
+	}
+	n.filled = 0
+	return true
 }
 
 // maxDisks bounds how many directory ids of a node are remembered.

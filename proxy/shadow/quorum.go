@@ -88,7 +88,7 @@ func (c *Checker) Quorum() Quorum {
 		if v.Role == RoleFollower && !v.Voter {
 			v.Role = RoleObserver
 		}
-		if len(n.disks) > 0 {
+		if len(n.disks) > 0 && !n.disks[len(n.disks)-1].id.IsZero() {
 			v.DirectoryID = n.disks[len(n.disks)-1].id.String()
 		}
 		for _, e := range c.endpointList {
