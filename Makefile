@@ -5,7 +5,7 @@ VERSION  ?= dev
 LDFLAGS   = -X github.com/understudy-kafka/understudy/internal/build.Version=$(VERSION)
 GOLANGCI  = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help build demo test test-short test-kafka test-matrix soak bench bench-proxy bench-check lint generate clean
+.PHONY: help build demo test test-short test-kafka test-matrix oracle soak bench bench-proxy bench-check lint generate clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -29,6 +29,11 @@ test-kafka: ## real controllers 4.0.0 and 4.4.0; resolves jars by Maven and inst
 test-matrix: ## all raft builds of 4.x and the long runs (<= 40 min)
 	$(GO) run ./internal/need/cmd java javac mvn tshark
 	UNDERSTUDY_MATRIX=1 $(GO) test -count=1 -p 1 -timeout 39m -run 'Kafka|Matrix' ./compat/... ./proxy/... ./wire/...
+
+oracle: ## random walks beside the real KafkaRaftClient; KAFKA_LIBS=DIR steps a local Kafka build, STEPS=n SEED=n RULES=4.4.0
+	$(GO) run ./internal/need/cmd java javac mvn
+	$(GO) test -count=1 -timeout 60m -run 'Kafka_RandomWalks' ./compat/oracle -v -args $(if $(KAFKA_LIBS),-kafka-home '$(KAFKA_LIBS)') \
+		$(if $(BUILD),-build '$(BUILD)') -steps $(or $(STEPS),50000) -seed $(or $(SEED),1) $(if $(RULES),-rules '$(RULES)')
 
 soak: ## hours: fuzz targets, long random runs; figures go to docs/TESTING.md
 	./.ci/soak

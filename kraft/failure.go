@@ -73,3 +73,12 @@ var fatalNames = [fatalReasons]string{
 }
 
 func (r FatalReason) String() string { return fatalNames[r] }
+
+// FatalReasons are all reasons.
+func FatalReasons() []FatalReason {
+	var list []FatalReason
+	for r := noReason + 1; r < fatalReasons; r++ {
+		list = append(list, r)
+	}
+	return list
+}

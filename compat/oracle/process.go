@@ -25,7 +25,11 @@ type Oracle struct {
 	stderr tail
 	record io.Writer
 	line   []byte
+	hung   *time.Timer // ends a process that does not answer: Kafka itself can loop for ever
 }
+
+// patience is how long a command may take.
+const patience = 2 * time.Minute
 
 // defaultJVM suits runs up to some 10^5 commands: a cold C2 compiler halves the throughput.
 var defaultJVM = []string{"-XX:+UseSerialGC", "-Xmx256m", "-XX:TieredStopAtLevel=1"}
@@ -93,6 +97,12 @@ func (o *Oracle) DoLine(line []byte) ([]byte, error) {
 			return nil, fmt.Errorf("recording the session: %w", err)
 		}
 	}
+	if o.hung == nil {
+		o.hung = time.AfterFunc(patience, func() { _ = o.cmd.Process.Kill() })
+	} else {
+		o.hung.Reset(patience)
+	}
+	defer o.hung.Stop()
 	if _, err := o.in.Write(o.line); err != nil {
 		return nil, fmt.Errorf("oracle of Kafka %s: %w%s", o.Build.Version, err, &o.stderr)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/understudy-kafka/understudy/compat"
 	"github.com/understudy-kafka/understudy/kraft"
 )
 
@@ -14,13 +15,14 @@ import (
 type Coverage struct {
 	Cells   map[string]int64 // "Leader × ReceiveFetch"
 	Actions map[string]int64
-	Errors  map[string]int64 // "ReplyVote FENCED_LEADER_EPOCH"
+	Errors  map[string]int64 // given: "ReplyVote FENCED_LEADER_EPOCH"
+	Answers map[string]int64 // received: "ReceiveVoteResponse FENCED_LEADER_EPOCH"
 	Fatals  map[string]int64
 }
 
 // NewCoverage is an empty count.
 func NewCoverage() *Coverage {
-	return &Coverage{Cells: map[string]int64{}, Actions: map[string]int64{}, Errors: map[string]int64{}, Fatals: map[string]int64{}}
+	return &Coverage{Cells: map[string]int64{}, Actions: map[string]int64{}, Errors: map[string]int64{}, Answers: map[string]int64{}, Fatals: map[string]int64{}}
 }
 
 func typeName(v any) string { return strings.TrimPrefix(fmt.Sprintf("%T", v), "*kraft.") }
@@ -38,7 +40,35 @@ func (c *Coverage) event(m *kraft.QuorumStateMachine, ev kraft.Event) {
 	case *kraft.RequestFailed:
 		name += " " + e.API.String()
 	}
+	if code, ok := answerCode(ev); ok {
+		c.Answers[name+" "+code.String()]++
+	}
 	c.Cells[m.Role().Kind().String()+" × "+name]++
+}
+
+// answerCode is the error that a response carries, at top level or for its partition.
+func answerCode(ev kraft.Event) (kraft.ErrorCode, bool) {
+	switch e := ev.(type) {
+	case *kraft.ReceiveVoteResponse:
+		return worst(e.Response.Error, e.PartitionAnswer.Error), true
+	case *kraft.ReceiveBeginQuorumEpochResponse:
+		return worst(e.Response.Error, e.PartitionAnswer.Error), true
+	case *kraft.ReceiveEndQuorumEpochResponse:
+		return worst(e.Response.Error, e.PartitionAnswer.Error), true
+	case *kraft.ReceiveFetchResponse:
+		return worst(e.Response.Error, e.PartitionAnswer.Error), true
+	case *kraft.ReceiveFetchSnapshotResponse:
+		return worst(e.Response.Error, e.PartitionAnswer.Error), true
+	case *kraft.ReceiveAPIVersionsResponse:
+		return e.Error, true
+	case *kraft.ReceiveAddRaftVoterResponse:
+		return e.Error, true
+	case *kraft.ReceiveRemoveRaftVoterResponse:
+		return e.Error, true
+	case *kraft.ReceiveUpdateRaftVoterResponse:
+		return e.Error, true
+	}
+	return kraft.None, false
 }
 
 func (c *Coverage) action(a kraft.Action) {
@@ -53,6 +83,9 @@ func (c *Coverage) action(a kraft.Action) {
 		note(worst(a.Error, a.PartitionError))
 	case *kraft.ReplyFetch:
 		note(worst(a.Error, a.PartitionError))
+		if a.Snapshot.Epoch >= 0 {
+			c.Errors["ReplyFetch snapshot"]++
+		}
 	case *kraft.ReplyFetchSnapshot:
 		note(worst(a.Error, a.PartitionError))
 	case *kraft.ReplyDescribeQuorum:
@@ -81,47 +114,26 @@ func worst(top, partition kraft.ErrorCode) kraft.ErrorCode {
 
 // Add takes over the counts of another run.
 func (c *Coverage) Add(o *Coverage) {
-	for _, p := range [][2]map[string]int64{{c.Cells, o.Cells}, {c.Actions, o.Actions}, {c.Errors, o.Errors}, {c.Fatals, o.Fatals}} {
+	for _, p := range [][2]map[string]int64{{c.Cells, o.Cells}, {c.Actions, o.Actions}, {c.Errors, o.Errors}, {c.Answers, o.Answers}, {c.Fatals, o.Fatals}} {
 		for k, n := range p[1] {
 			p[0][k] += n
 		}
 	}
 }
 
-// events and errors that a run should reach.
-var (
-	roles  = []kraft.RoleKind{kraft.UnattachedRole, kraft.ProspectiveRole, kraft.CandidateRole, kraft.LeaderRole, kraft.FollowerRole, kraft.ResignedRole}
-	events = []string{
-		"RoleAction", "ReceiveVoteRequest", "ReceivePreVoteRequest", "ReceiveBeginQuorumEpoch", "ReceiveEndQuorumEpoch", "ReceiveFetch", "ReceiveFetchSnapshot",
-		"ReceiveDescribeQuorum", "ReceiveAddRaftVoter", "ReceiveRemoveRaftVoter", "ReceiveUpdateRaftVoter",
-		"ReceiveVoteResponse", "ReceiveBeginQuorumEpochResponse", "ReceiveEndQuorumEpochResponse", "ReceiveFetchResponse",
-		"ReceiveFetchSnapshotResponse", "ReceiveAPIVersionsResponse", "ReceiveUpdateRaftVoterResponse", "ReceiveAddRaftVoterResponse",
-		"ReceiveRemoveRaftVoterResponse", "AppendRequested", "ScheduleAppend", "SnapshotCreated", "ParkedExpired", "Resign", "Shutdown", "UpgradeKRaftVersion",
-	}
-)
-
-// Unvisited lists the cells of roles and events that no schedule has reached.
-func (c *Coverage) Unvisited() []string {
-	var list []string
-	for _, r := range roles {
-		for _, e := range events {
-			if cell := r.String() + " × " + e; c.Cells[cell] == 0 {
-				list = append(list, cell)
-			}
-		}
-	}
-	return list
-}
-
 // Print shows all counts.
-func (c *Coverage) Print(w io.Writer) {
+func (c *Coverage) Print(w io.Writer, p *compat.Profile) {
 	for _, part := range []struct {
 		name   string
 		counts map[string]int64
-	}{{"role and event", c.Cells}, {"action", c.Actions}, {"answer", c.Errors}, {"end of the process", c.Fatals}} {
+	}{{"role and event", c.Cells}, {"action", c.Actions}, {"answer given", c.Errors}, {"answer received", c.Answers}, {"end of the process", c.Fatals}} {
 		fmt.Fprintf(w, "%s:\n", part.name)
 		for _, k := range slices.Sorted(maps.Keys(part.counts)) {
 			fmt.Fprintf(w, "  %8d %s\n", part.counts[k], k)
 		}
+	}
+	fmt.Fprintf(w, "not visited:\n")
+	for _, k := range c.Unvisited(p) {
+		fmt.Fprintf(w, "  %s\n", k)
 	}
 }

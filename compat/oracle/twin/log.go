@@ -146,9 +146,13 @@ func (l *hostLog) reopen(loseUnflushed bool) bool {
 	l.view.HighWatermark = l.view.Start
 	if loseUnflushed {
 		l.truncate(max(l.flushed, l.view.Start))
-	} else {
-		l.truncate(l.view.End)
 	}
+	// A truncation inside a batch left a gap before the end. On disk there are only batches.
+	end := l.view.Start
+	if n := len(l.entries); n > 0 {
+		end = l.entries[n-1].Last + 1
+	}
+	l.truncate(end)
 	l.flush()
 	l.view.HighWatermark = l.view.Start
 	l.view.Snapshots = slices.DeleteFunc(slices.Clone(l.view.Snapshots), func(s kraft.Snapshot) bool { return s.ID.Offset < l.view.Start })

@@ -9,6 +9,7 @@ package twin
 
 import (
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/understudy-kafka/understudy/compat"
@@ -181,3 +182,6 @@ func (t *Twin) compare(n *node, c oracle.Command, a *oracle.Answer, o outcome, p
 	}
 	return d
 }
+
+// Report shows what the schedules have reached.
+func (t *Twin) Report(w io.Writer) { t.Coverage.Print(w, &t.profile) }

@@ -82,6 +82,11 @@ func (h *history) version(highest int16) int16 {
 
 // craft makes up a request that some peer, or somebody who should not, could send.
 func (h *history) craft(id int32) {
+	for _, other := range h.ids { // there is more to see at a leader
+		if h.State(other).Role == "Leader" && h.chance(500) {
+			id = other
+		}
+	}
 	if !h.alive(id) {
 		return
 	}

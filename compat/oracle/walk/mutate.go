@@ -231,7 +231,9 @@ func (h *history) mutateFetched(to int32, r *kmsg.FetchResponse) {
 	case 1:
 		h.leader(to, &p.CurrentLeader.LeaderID, &p.CurrentLeader.LeaderEpoch)
 	case 2:
-		if h.Hostile || h.chance(500) {
+		if h.Hostile {
+			p.HighWatermark += int64(h.IntN(7)) - 3
+		} else if h.chance(500) {
 			p.HighWatermark += int64(h.IntN(4))
 		} else {
 			p.HighWatermark = -1

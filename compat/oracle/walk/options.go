@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/understudy-kafka/understudy/compat/oracle"
+	"github.com/understudy-kafka/understudy/kraft"
 )
 
 // Options are what one history is played under. They are drawn from its seed.
@@ -37,6 +38,8 @@ type Options struct {
 	Snapshots   int
 	VoterChange int
 	Disk        int // per mille of steps in which storage fails
+	Late        int // per mille of answers of the made-up world that come later
+	Follow      int // per mille of steps in which a made-up replica follows the node
 
 	FileLog bool // nothing that Kafka's file log cannot do: no initial log, no lost tail, no failing storage
 }
@@ -55,7 +58,10 @@ func Draw(seed uint64) Options {
 		Lone: r.IntN(3) == 0, Hostile: r.IntN(4) == 0, Started: r.IntN(3) == 0, Listeners: 1 + r.IntN(2), Bootstrap: r.IntN(4) == 0,
 		AutoJoin: r.IntN(3) == 0, Old: r.IntN(5) == 0, Loss: some(50, 60), Duplicates: some(30, 40), Failures: some(60, 80), Mutations: some(40, 80),
 		Crafted: some(60, 120), Restarts: some(50, 8), Partitions: some(40, 20), During: r.IntN(3) == 0, Jumps: 20 + r.IntN(150),
-		Shutdowns: some(20, 4), Snapshots: some(50, 15), VoterChange: some(60, 25), Disk: some(15, 3),
+		Shutdowns: some(20, 4), Snapshots: some(50, 25), VoterChange: some(60, 25), Disk: some(15, 3), Late: some(70, 500), Follow: 50 + r.IntN(250),
+	}
+	if o.Hostile {
+		o.Mutations += 40 + r.IntN(100)
 	}
 	o.KRaft = min(1, o.KRaft) // two of three are dynamic
 	if o.Voters == 2 && r.IntN(2) == 0 {
@@ -139,6 +145,12 @@ func (h *history) init(id int32) oracle.Init {
 			in.Voters = nil
 		}
 		in.CannotBecome = h.chance(300)
+	}
+	switch {
+	case o.AutoJoin && o.KRaft == 1 && h.chance(250): // its disk was wiped: the voters know it by another directory id
+		in.Dir = kraft.DirectoryID{15: byte(200 + id)}.String()
+	case id > o.Voters && h.chance(60): // no broker or controller at all
+		in.ID, in.CannotBecome = nil, true
 	}
 	if o.Started && h.chance(700) {
 		h.disk(&in)

@@ -153,11 +153,13 @@ func (h *history) step() {
 	case hit(h.Partitions):
 		h.partition()
 	case hit(h.Shutdowns):
-		h.do(id, oracle.Command{Cmd: "shutdown", Ms: int64(h.IntN(6000))})
+		h.do(id, oracle.Command{Cmd: "shutdown", Ms: h.shutdownTime()})
 	case hit(h.Snapshots):
 		h.snapshot(id)
 	case hit(h.VoterChange):
 		h.changeVoters(id)
+	case h.Lone && hit(h.Follow):
+		h.follow(id)
 	case hit(h.Disk):
 		c := h.turns()
 		c.FailAt = map[string]int{[]string{"persist", "append", "flush", "epoch", "truncate"}[h.IntN(5)]: 1 + h.IntN(2)}
@@ -177,6 +179,13 @@ func (h *history) step() {
 	default:
 		h.deliver()
 	}
+}
+
+func (h *history) shutdownTime() int64 {
+	if h.Hostile && h.chance(100) {
+		return -1
+	}
+	return int64(h.IntN(6000))
 }
 
 // do carries out a command with the usual turns.

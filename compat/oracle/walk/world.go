@@ -1,6 +1,8 @@
 package walk
 
 import (
+	"math"
+
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/understudy-kafka/understudy/compat/oracle"
@@ -11,7 +13,7 @@ import (
 // world answers a request of the one real node as some peer could: granting or not, knowing a leader or not, leading a
 // log that continues the node's, differs from it, or begins with a snapshot.
 func (h *history) world(m oracle.Message) {
-	if h.chance(120) {
+	if h.chance(h.Late) {
 		h.Net = append(h.Net, m) // later
 		return
 	}
@@ -40,7 +42,42 @@ func (h *history) world(m oracle.Message) {
 	if h.chance(h.Mutations) {
 		answer = h.mutate(answer)
 	}
+	if h.chance(h.Late / 2) {
+		h.Net = append(h.Net, answer) // made up now, delivered when the node may have gone on
+		return
+	}
 	h.Deliver(answer, h.turns())
+}
+
+// follow lets a made-up replica fetch from the node as if it had all that the node has, so that a lone leader commits.
+func (h *history) follow(id int32) {
+	s := h.State(id)
+	if s.Role != "Leader" || !h.alive(id) {
+		return
+	}
+	replica := 1 + int32(h.IntN(int(h.Voters+1)))
+	if replica == id {
+		return
+	}
+	r := kmsg.NewPtrFetchRequest()
+	r.SetVersion(h.maxFetch())
+	cluster := oracle.ClusterID
+	r.ClusterID, r.MaxWaitMillis, r.MinBytes, r.MaxBytes, r.ReplicaState.ID = &cluster, 500, 0, 1<<20, replica
+	p := kmsg.NewFetchRequestTopicPartition()
+	p.CurrentLeaderEpoch, p.FetchOffset, p.LastFetchedEpoch, p.ReplicaDirectoryID = s.Epoch, s.End, s.LastEpoch, oracle.DirectoryID(replica)
+	if len(s.Epochs) > 0 && s.Epochs[len(s.Epochs)-1][1] >= s.End { // no record of the last epoch yet
+		p.LastFetchedEpoch = 0
+		if len(s.Epochs) > 1 {
+			p.LastFetchedEpoch = int32(s.Epochs[len(s.Epochs)-2][0])
+		}
+	}
+	if p.HighWatermark = math.MaxInt64; r.Version >= 18 {
+		p.HighWatermark = s.HighWatermark
+	}
+	t := kmsg.NewFetchRequestTopic()
+	t.Topic, t.TopicID, t.Partitions = wire.MetadataTopic, wire.MetadataTopicID, append(t.Partitions, p)
+	r.Topics = append(r.Topics, t)
+	h.Request(oracle.Message{To: id, API: r.Key(), Version: r.Version, Body: r.AppendTo(nil)}, h.turns())
 }
 
 // known is what a peer says about the leader: mostly what the node itself knows, or that of a newer epoch.
