@@ -158,7 +158,7 @@ func TestCapture_EachFileFormat(t *testing.T) {
 // overtake each other.
 func TestCapture_RetransmittedAndReorderedSegmentsChangeNothing(t *testing.T) {
 	rng := testRand(t)
-	for range 200 {
+	for range 100 {
 		k := newTalk().open().exchanges(1+rng.IntN(10), rng).close()
 		want := k.frames
 		var packets []talkPacket
@@ -206,7 +206,7 @@ func TestCapture_RetransmittedAndReorderedSegmentsChangeNothing(t *testing.T) {
 // may be invented, and gaps tell of the rest.
 func TestCapture_LostSegmentsBecomeGaps(t *testing.T) {
 	rng := testRand(t)
-	for range 300 {
+	for range 100 {
 		k := newTalk().open().exchanges(10, rng).close()
 		lost := 3 + rng.IntN(len(k.packets)-6)
 		if len(k.packets[lost].payload) == 0 {

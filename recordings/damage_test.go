@@ -9,9 +9,9 @@ import (
 )
 
 func TestRecording_CutAnywhereReadsToTheLastWholeChunk(t *testing.T) {
-	list := newStory(1).votes(8).list
+	list := newStory(1).votes(5).list
 	base := tempBase(t)
-	writeAll(t, base, Options{ChunkSize: 900}, list)
+	writeAll(t, base, Options{ChunkSize: 800}, list)
 	name := segmentName(base, 1)
 	whole, err := os.ReadFile(name)
 	if err != nil {
@@ -19,7 +19,7 @@ func TestRecording_CutAnywhereReadsToTheLastWholeChunk(t *testing.T) {
 	}
 	want, _ := mustRead(t, base)
 	ends := chunkEnds(t, name)
-	if len(ends) < 6 {
+	if len(ends) < 5 {
 		t.Fatalf("only %d zstd frames", len(ends))
 	}
 	for cut := range whole {
@@ -93,9 +93,9 @@ func chunkEnds(t *testing.T, name string) (ends []chunkEnd) {
 }
 
 func TestRecording_AnyChangedByteDamagesOneChunk(t *testing.T) {
-	list := newStory(1).votes(8).list
+	list := newStory(1).votes(5).list
 	base := tempBase(t)
-	writeAll(t, base, Options{ChunkSize: 900}, list)
+	writeAll(t, base, Options{ChunkSize: 800}, list)
 	whole, err := os.ReadFile(segmentName(base, 1))
 	if err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ const (
 	// fault rule made of it, and the machine fields.
 	maxZstdFrame = 320 << 20
 	maxZstdBlock = 128 << 10
-	readAhead    = 256 << 10
+	readAhead    = 64 << 10
 )
 
 // zstdFrames reads independent zstd frames one by one, so that the end of the last whole one is known and a damaged

@@ -10,7 +10,7 @@ import (
 // and with that of another recording.
 func TestIndex_SavesTimeAndNothingElse(t *testing.T) {
 	base, other := tempBase(t), tempBase(t)
-	a, b := newStory(1).votes(30), newStory(2).votes(30)
+	a, b := newStory(1).votes(20), newStory(2).votes(20)
 	var list []Observation
 	for i := range a.list {
 		list = append(list, a.list[i], b.list[i])

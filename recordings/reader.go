@@ -188,7 +188,7 @@ func (r *Reader) chunk() error {
 			return err
 		}
 	}
-	if rest := r.buf[r.pos:]; len(rest) > 0 { // saved first: what comes next may use its space
+	if rest := r.buf[r.pos:]; len(rest) > 0 && !r.carried() { // saved first: what comes next may use its space
 		r.carry = append(r.carry[:0], rest...)
 		r.buf, r.pos = r.carry, 0
 	}
@@ -215,6 +215,12 @@ func (r *Reader) chunk() error {
 		return r.seg.retry()
 	}
 	return r.recover(err)
+}
+
+// carried reports whether what is left of the last chunk lies in carry already, as it does for a block that comes in
+// many small reads.
+func (r *Reader) carried() bool {
+	return r.pos == 0 && len(r.buf) == len(r.carry) && len(r.carry) > 0 && &r.buf[0] == &r.carry[0]
 }
 
 // recover goes on behind a zstd frame that cannot be read, if a whole one follows.
