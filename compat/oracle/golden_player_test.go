@@ -49,6 +49,9 @@ func (g *goldenPlayer) Do(s interact.Step) (interact.Outcome, error) {
 		g.state = a.State
 	}
 	out := interact.Outcome{Fatal: a.Fatal, Finished: a.Finished}
+	if len(a.Waits) > 0 {
+		out.Wait = a.Waits[len(a.Waits)-1]
+	}
 	say := func(format string, args ...any) {
 		out.Effects = append(out.Effects, interact.Effect{Text: fmt.Sprintf(format, args...)})
 	}

@@ -38,14 +38,43 @@ func (n *machine) Choice() int {
 	return 0
 }
 
-// Next is part of kraft.Host.
-func (n *machine) Next(int64, kraft.TimerSet) (kraft.Event, kraft.Instant) {
+// Next is part of kraft.Host. It notes how long a driver that sleeps would have waited for the message.
+func (n *machine) Next(atMost int64, timers kraft.TimerSet) (kraft.Event, kraft.Instant) {
+	wait := atMost
+	timers.Each(func(t kraft.Timer) {
+		deadline, ok := n.timers[t]
+		if before, kept := n.before[t.Kind]; kept {
+			deadline, ok = before, true
+		}
+		if ok {
+			wait = min(wait, max(0, int64(deadline-n.now)))
+		}
+	})
+	if n.now >= n.cleaner {
+		n.cleaner = n.now + cleanerPeriod
+	}
+	n.out.Wait = min(wait, int64(n.cleaner-n.now))
 	if len(n.queue) == 0 {
 		return nil, n.now
 	}
 	n.inHand, n.queue = n.queue[0], n.queue[1:]
 	n.coverage.event(n.m, n.inHand, n.Due(n.now))
 	return n.inHand, n.now
+}
+
+// cleanerPeriod is how often Kafka looks for old snapshots to delete, which bounds every wait.
+const cleanerPeriod = 60_000
+
+// turn is one turn. The deadlines of two timers count for the wait as they were before it.
+func (n *machine) turn() {
+	n.before = map[kraft.TimerKind]kraft.Instant{}
+	for _, k := range []kraft.TimerKind{kraft.CheckQuorumTimer, kraft.VoterChangeTimer} {
+		if at, ok := n.timers[kraft.Timer{Kind: k}]; ok {
+			n.before[k] = at
+		}
+	}
+	kraft.Turn(n.m, n, n.now)
+	n.orderSends()
 }
 
 func (n *machine) draw(kind DrawKind, lowest int32) int32 {

@@ -23,6 +23,8 @@ type machine struct {
 
 	now      kraft.Instant
 	timers   map[kraft.Timer]kraft.Instant
+	before   map[kraft.TimerKind]kraft.Instant
+	cleaner  kraft.Instant
 	queue    []kraft.Event
 	inHand   kraft.Event
 	requests map[kraft.RequestID]*Packet // not answered yet
@@ -84,6 +86,7 @@ func (n *machine) config() kraft.Config {
 func (n *machine) start() {
 	n.timers, n.queue, n.parked = map[kraft.Timer]kraft.Instant{}, nil, nil
 	n.requests, n.flights = map[kraft.RequestID]*Packet{}, map[int64]int32{}
+	n.cleaner = n.now + cleanerPeriod
 	m, err := kraft.New(n.config())
 	if err != nil {
 		n.out.Fatal, n.m = err.Error(), nil
@@ -103,8 +106,7 @@ func (n *machine) Do(s Step) (Outcome, error) {
 	}
 	n.command(&s)
 	for turns := s.Turns; turns > 0 && n.running(); turns-- {
-		kraft.Turn(n.m, n, n.now)
-		n.orderSends()
+		n.turn()
 	}
 	n.orderSends()
 	return n.out, n.err

@@ -127,6 +127,10 @@ func (w *world) cmdShow(args []string) error {
 		v := &n.last
 		w.say("%s is %s, log %d to %d, last epoch %d, high watermark %d", Node(id), role(v), v.Start, v.End, v.LastEpoch, v.HighWatermark)
 		for _, what := range rest {
+			if what == "wait" {
+				w.say("  waits at most %d ms for a message", n.wait)
+				continue
+			}
 			if err := w.show(v, what); err != nil {
 				return err
 			}

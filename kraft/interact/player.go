@@ -81,6 +81,7 @@ type Outcome struct {
 	Effects  []Effect
 	Fatal    string // the process ended; why
 	Finished bool   // the process has shut down
+	Wait     int64  // ms that the last turn would have waited for a message
 }
 
 // Effect is one line of what a node did, or a message that it sent.

@@ -31,6 +31,7 @@ type node struct {
 	fatal    string
 	finished bool
 	last     View
+	wait     int64
 }
 
 func newWorld(p compat.Profile, f NewPlayer) *world {
@@ -71,6 +72,9 @@ func (w *world) act(id kraft.NodeID, s Step, title string) (bool, error) {
 	result, err := n.player.Do(s)
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", Node(id), err)
+	}
+	if s.Turns > 0 {
+		n.wait = result.Wait
 	}
 	var lines []string
 	answered := false
