@@ -181,6 +181,9 @@ func answerBody(p *interact.Packet) ([]byte, error) {
 	reply := func(a *kraft.PartitionAnswer) kraft.PartitionReply {
 		return kraft.PartitionReply{PartitionError: a.Error, LeaderID: a.LeaderID, LeaderEpoch: a.LeaderEpoch, HasEndpoint: a.HasEndpoint, LeaderEndpoint: a.LeaderEndpoint}
 	}
+	if e, ok := p.Content.(*kraft.ReceiveFetchResponse); ok && e.WrongPartition {
+		return oracle.ErrorBody(int16(p.API), p.Version, e.Response.Error), nil
+	}
 	var action kraft.Action
 	var data []byte
 	switch e := p.Content.(type) {

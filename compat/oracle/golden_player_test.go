@@ -34,6 +34,9 @@ func goldenPlayers(s oracle.Stepper) interact.NewPlayer {
 	}
 }
 
+// unbraced makes room for the braces around what the machine and Kafka say in words of their own.
+var unbraced = strings.NewReplacer("{", "(", "}", ")")
+
 func (g *goldenPlayer) Do(s interact.Step) (interact.Outcome, error) {
 	c := oracle.Command{
 		Cmd: "poll", Node: g.name, Now: int64(s.Now), Poll: s.Turns, Expire: s.Expire, State: true, Epoch: int32(s.Epoch), Random: g.random(s.Draws),
@@ -48,7 +51,7 @@ func (g *goldenPlayer) Do(s interact.Step) (interact.Outcome, error) {
 	if a.State != nil {
 		g.state = a.State
 	}
-	out := interact.Outcome{Fatal: a.Fatal, Finished: a.Finished}
+	out := interact.Outcome{Fatal: unbraced.Replace(a.Fatal), Finished: a.Finished}
 	if len(a.Waits) > 0 {
 		out.Wait = a.Waits[len(a.Waits)-1]
 	}
@@ -58,7 +61,7 @@ func (g *goldenPlayer) Do(s interact.Step) (interact.Outcome, error) {
 	switch s.Kind {
 	case interact.AppendStep, interact.ScheduleStep, interact.ResignStep, interact.UpgradeStep:
 		if a.Error != "" {
-			say("refuses: {%s}", a.Error)
+			say("refuses: {%s}", unbraced.Replace(a.Error))
 		} else if s.Kind == interact.AppendStep && a.Offset > 0 {
 			say("reserves offsets up to %d", a.Offset)
 		}
@@ -394,11 +397,11 @@ func goldenView(s *oracle.State) interact.View {
 		v.Fetching = fmt.Sprintf("%d@%d, %d bytes held", f[0], f[1], f[2])
 	}
 	if s.Role == "Resigned" {
-		var names []string
+		var keys []kraft.ReplicaKey
 		for _, k := range s.Successors {
-			names = append(names, interact.Key(goldenKey(k)))
+			keys = append(keys, goldenKey(k))
 		}
-		v.Successors = []string{strings.Join(names, " ")}
+		v.Successors = interact.Successors(keys)
 	}
 	if s.Role == "Follower" || s.Role == "Prospective" {
 		v.Endpoints = goldenEndpoints(s.LeaderEndpoints).Len()

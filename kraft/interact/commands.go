@@ -293,7 +293,7 @@ func (w *world) cmdRequest(args []string) error {
 	if err != nil {
 		return err
 	}
-	return w.step(ids[0], Step{Kind: RequestStep, Packet: p}, Node(ids[0]))
+	return w.step(ids[0], Step{Kind: RequestStep, Packet: p}, "?"+Node(ids[0]))
 }
 
 // cmdRespond answers the last request in the place of the node that was asked.
@@ -306,13 +306,21 @@ func (w *world) cmdRespond(args []string) error {
 	if len(list) == 0 || list[len(list)-1].Answer {
 		return fmt.Errorf("%s has not asked %s", Node(from), Node(to))
 	}
+	once := len(rest) > 0 && rest[0] == "once"
+	if once {
+		rest = rest[1:]
+	}
 	last := list[len(list)-1]
 	w.net = append(w.net, list[:len(list)-1]...)
 	answer, err := w.craftAnswer(last, rest)
 	if err != nil {
 		return err
 	}
-	return w.step(from, Step{Kind: ResponseStep, Packet: answer}, fmt.Sprintf("%s gets from %s %s", Node(from), Node(to), Words(answer, w.more)))
+	run := w.step
+	if once {
+		run = w.single
+	}
+	return run(from, Step{Kind: ResponseStep, Packet: answer}, fmt.Sprintf("%s gets from %s %s", Node(from), Node(to), Words(answer, w.more)))
 }
 
 func (w *world) cmdNet([]string) error {

@@ -108,9 +108,9 @@ func shrinkFetchSnapshot(e *kraft.ReceiveFetchSnapshot, topics string) kraft.Eve
 	return e
 }
 
-// answered makes of a reply what the requester gets. batches and contents are what the driver reads for it.
-func answered(action kraft.Action, record kraft.NodeID, log reader) (content any, text string) {
-	r := kraft.Response{From: record}
+// answered makes of a reply what the requester gets. The driver reads records and snapshots for it.
+func answered(action kraft.Action, q *Packet, log reader) (content any, text string) {
+	r := kraft.Response{From: q.Record}
 	switch a := action.(type) {
 	case *kraft.ReplyVote:
 		r.Error = a.Error
@@ -139,11 +139,29 @@ func answered(action kraft.Action, record kraft.NodeID, log reader) (content any
 		c := *a
 		return &c, ""
 	case *kraft.ReplyDescribeQuorum:
-		c := *a
-		c.Voters, c.Observers, c.Nodes = slices.Clone(a.Voters), slices.Clone(a.Observers), slices.Clone(a.Nodes)
-		return &c, ""
+		return describedIn(a, q.Version), ""
 	}
 	return nil, ""
+}
+
+// describedIn leaves out what the version lacks: times in 0, directory ids and endpoints until 1.
+func describedIn(a *kraft.ReplyDescribeQuorum, version int16) *kraft.ReplyDescribeQuorum {
+	c := *a
+	c.Voters, c.Observers, c.Nodes = slices.Clone(a.Voters), slices.Clone(a.Observers), slices.Clone(a.Nodes)
+	if version < 2 {
+		c.Nodes = nil
+	}
+	for _, list := range [][]kraft.ReplicaStatus{c.Voters, c.Observers} {
+		for i := range list {
+			if version < 2 {
+				list[i].Key.DirectoryID = kraft.DirectoryID{}
+			}
+			if version < 1 {
+				list[i].LastFetch, list[i].LastCaughtUp = -1, -1
+			}
+		}
+	}
+	return &c
 }
 
 // mispartitioned: an answer with a top-level error names no partition.

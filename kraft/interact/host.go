@@ -161,7 +161,7 @@ func (n *machine) execute(action kraft.Action) bool {
 	case *kraft.Park:
 		n.parked = append(n.parked, parked{a.Request, a.Until})
 	case *kraft.Accepted:
-		if a.LastOffset > 0 {
+		if _, upgrade := n.inHand.(*kraft.UpgradeKRaftVersion); !upgrade && a.LastOffset > 0 {
 			n.say("reserves offsets up to %d", a.LastOffset)
 		}
 	case *kraft.Refused:
@@ -240,7 +240,7 @@ func (n *machine) send(action kraft.Action) bool {
 	}
 	delete(n.requests, id)
 	n.parked = slices.DeleteFunc(n.parked, func(p parked) bool { return p.request == id })
-	content, text := answered(action, q.Record, n.log)
+	content, text := answered(action, q, n.log)
 	n.out.Effects = append(n.out.Effects, Effect{Packet: &Packet{
 		From: n.setup.ID, To: q.From, API: q.API, Version: q.Version, Number: q.Number, Record: q.Record, Answer: true, Content: content,
 		Text: text, Handle: q.Handle, Request: q,

@@ -34,7 +34,7 @@ func (w *world) nodeCommand(args []string) error {
 	if s.Kind == RestartStep {
 		return w.restart(id, s)
 	}
-	return w.step(id, s, Node(id))
+	return w.step(id, s, "?"+Node(id))
 }
 
 func (w *world) fill(s *Step, command string, positional []string, f *fields) error {
@@ -141,16 +141,15 @@ func (w *world) cmdShow(args []string) error {
 
 func (w *world) show(v *View, what string) error {
 	switch what {
-	case "timers":
-		var list []string
+	case "timers", "all-timers":
+		var running []string
 		for _, t := range v.Timers {
-			if t.At > 1<<60 {
-				list = append(list, t.Name+" never")
-				continue
+			if t.Name == "update-voter" && what == "timers" || t.At > 1<<60 {
+				continue // 1<<60: an observer's election timer never runs out
 			}
-			list = append(list, fmt.Sprintf("%s in %d ms", t.Name, max(0, t.At-w.now)))
+			running = append(running, fmt.Sprintf("%s in %d ms", t.Name, max(0, t.At-w.now)))
 		}
-		w.say("  timers: %s", strings.Join(list, ", "))
+		w.say("  timers: %s", list(running))
 	case "tally":
 		w.say("  tally: %s", strings.Join(v.Tally, ", "))
 	case "stored":

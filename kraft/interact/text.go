@@ -196,10 +196,17 @@ func (w *words) leader(a *kraft.PartitionAnswer, more bool) {
 	w.when(more && a.HasEndpoint, "at %v", a.LeaderEndpoint)
 }
 
-// failed adds the top-level error, if there is one.
+// failed adds the top-level error, if there is one, and reports whether there is nothing else in the answer.
 func (w *words) failed(r *kraft.Response) bool {
-	w.when(r.Error != kraft.None, "%v", r.Error)
-	return r.Error != kraft.None
+	switch {
+	case r.Error != kraft.None:
+		w.add("%v", r.Error)
+	case r.WrongPartition:
+		w.add("names no partition")
+	default:
+		return false
+	}
+	return true
 }
 
 func answerWords(content any, more bool) []string {

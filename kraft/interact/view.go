@@ -82,7 +82,7 @@ func (n *machine) viewRole(v *View) {
 		timer("fetch", kraft.FetchTimer)
 		timer("update-voter", kraft.UpdateVoterTimer)
 	case *kraft.Resigned:
-		v.Successors = []string{names(r.Successors, Key)}
+		v.Successors = Successors(r.Successors)
 		timer("election", kraft.ElectionTimer)
 	case *kraft.Leader:
 		v.HighWatermark = r.HighWatermark
@@ -95,6 +95,15 @@ func (n *machine) viewRole(v *View) {
 			timer("linger", kraft.LingerTimer)
 		}
 	}
+}
+
+// Successors names whom a leader would like to see after it.
+func Successors(keys []kraft.ReplicaKey) []string {
+	var list []string
+	for _, k := range keys {
+		list = append(list, Key(kraft.ReplicaKey{ID: k.ID, DirectoryID: known(k)}))
+	}
+	return list
 }
 
 func tally(t kraft.Tally) []string {

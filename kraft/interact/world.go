@@ -169,27 +169,28 @@ func role(v *View) string {
 	return text
 }
 
-// settle gives a node turns until nothing happens in one.
-func (w *world) settle(id kraft.NodeID) error {
+// step acts, and gives the node turns until nothing happens in one.
+func (w *world) step(id kraft.NodeID, s Step, title string) error {
+	s.Turns = 1
 	for range 12 {
-		if !w.nodes[id].alive() {
-			return nil
-		}
-		did, err := w.act(id, Step{Turns: 1}, "")
-		if err != nil || !did {
+		had := len(w.out)
+		did, err := w.act(id, s, title)
+		if err != nil || !did && s.Kind == TurnStep || !w.nodes[id].alive() {
 			return err
 		}
+		if len(w.out) > had {
+			title = ""
+		}
+		s = Step{Turns: 1, Expire: s.Expire && s.Kind == TurnStep}
 	}
 	return nil
 }
 
-// step acts and settles.
-func (w *world) step(id kraft.NodeID, s Step, title string) error {
+// single acts in one turn.
+func (w *world) single(id kraft.NodeID, s Step, title string) error {
 	s.Turns = 1
-	if _, err := w.act(id, s, title); err != nil {
-		return err
-	}
-	return w.settle(id)
+	_, err := w.act(id, s, title)
+	return err
 }
 
 // poll lets the time that has passed count.
@@ -197,32 +198,14 @@ func (w *world) poll(id kraft.NodeID) error {
 	if !w.nodes[id].alive() {
 		return nil
 	}
-	title := fmt.Sprintf("?%s at %d ms", Node(id), w.now)
-	for range 12 {
-		had := len(w.out)
-		did, err := w.act(id, Step{Turns: 1, Expire: true}, title)
-		if err != nil || !did {
-			return err
-		}
-		if len(w.out) > had {
-			title = ""
-		}
-		if !w.nodes[id].alive() {
-			return nil
-		}
-	}
-	return nil
+	return w.step(id, Step{Expire: true}, fmt.Sprintf("?%s at %d ms", Node(id), w.now))
 }
 
 // deliver hands a message over. A request that cannot reach its node, or that could not be encoded, fails at its sender.
 func (w *world) deliver(p *Packet, once bool) error {
 	run := w.step
 	if once {
-		run = func(id kraft.NodeID, s Step, title string) error {
-			s.Turns = 1
-			_, err := w.act(id, s, title)
-			return err
-		}
+		run = w.single
 	}
 	name := named(p)
 	if p.Answer {
