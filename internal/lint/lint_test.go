@@ -36,6 +36,9 @@ var allowed = map[string][]string{
 	"compat/...":       {"kraft/...", "kraft", "wire", "compat", "compat/...", "recordings", "proxy", "proxy/shadow", "internal/..."},
 	"internal/...":     {"kraft", "wire", "recordings", "proxy", "proxy/shadow", "compat", "internal/..."},
 	"cmd/...":          {"..."},
+
+	"kraft/mutants":          {"kraft/mutants/selected"},
+	"kraft/mutants/selected": {},
 }
 
 // foreign lists, for some packages, the only modules outside the standard library that they may import.

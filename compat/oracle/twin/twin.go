@@ -20,7 +20,8 @@ import (
 // Twin is an oracle.Stepper whose commands fail with a *Difference as soon as the two sides differ. It records the
 // schedule, so that a failure can be replayed and shrunk.
 type Twin struct {
-	Oracle     *oracle.Oracle
+	Oracle     oracle.Stepper
+	Version    string // of Kafka
 	Coverage   *Coverage
 	StateEvery int64 // the whole state is compared after every n-th command; 0: only where the caller asks for it
 	Steps      int64
@@ -28,11 +29,17 @@ type Twin struct {
 	profile  compat.Profile
 	nodes    map[string]*node
 	schedule []oracle.Command
+	shown    *shown
 }
 
 // New pairs an oracle with machines that have the rules of its release.
-func New(o *oracle.Oracle) *Twin {
-	return &Twin{Oracle: o, profile: ProfileOf(o.Build.Version), nodes: map[string]*node{}, Coverage: NewCoverage(), StateEvery: 1}
+func New(o *oracle.Oracle) *Twin { return pair(o, o.Build.Version) }
+
+func pair(o oracle.Stepper, version string) *Twin {
+	return &Twin{
+		Oracle: o, Version: version, profile: ProfileOf(version), nodes: map[string]*node{}, Coverage: NewCoverage(), StateEvery: 1,
+		shown: &shown{},
+	}
 }
 
 // SetProfile gives the machines that are started from now on the rules of another release.
@@ -50,6 +57,11 @@ func (t *Twin) Reset() error {
 
 // Do carries out a command on both sides.
 func (t *Twin) Do(c oracle.Command) (*oracle.Answer, error) {
+	t.shown = &shown{}
+	return t.do(c)
+}
+
+func (t *Twin) do(c oracle.Command) (*oracle.Answer, error) {
 	t.Steps++
 	t.schedule = append(t.schedule, c)
 	ask := c
@@ -143,17 +155,16 @@ func (t *Twin) snapshotBytes(name string, id kraft.SnapshotID) ([]byte, error) {
 }
 
 func (t *Twin) compare(n *node, c oracle.Command, a *oracle.Answer, o outcome, panicked string, withState bool) *Difference {
-	kafka, ours := lines(a.Effects, n.servers()), lines(o.effects, n.servers())
-	kafka, ours = append(kafka, fmt.Sprintf("waits %v", a.Waits)), append(ours, fmt.Sprintf("waits %v", o.waits))
-	kafka = append(kafka, fmt.Sprintf("fatal %t, finished %t", a.Fatal != "", a.Finished))
-	ours = append(ours, fmt.Sprintf("fatal %t, finished %t", n.dead, n.finished))
+	withState = withState && a.State != nil && !n.dead
+	kafka, state := t.shown.lines(c, a, n.servers(), withState)
+	ours := append(lines(o.effects, n.servers()), fmt.Sprintf("waits %v", o.waits), fmt.Sprintf("fatal %t, finished %t", n.dead, n.finished))
 	switch c.Cmd {
 	case "append":
-		kafka, ours = append(kafka, fmt.Sprintf("refused %t, offset %d", a.Error != "", a.Offset)), append(ours, fmt.Sprintf("refused %t, offset %d", o.refused, o.offset))
+		ours = append(ours, fmt.Sprintf("refused %t, offset %d", o.refused, o.offset))
 	case "schedule", "resign", "upgrade":
-		kafka, ours = append(kafka, fmt.Sprintf("refused %t", a.Error != "")), append(ours, fmt.Sprintf("refused %t", o.refused))
+		ours = append(ours, fmt.Sprintf("refused %t", o.refused))
 	case "deleteBefore":
-		kafka, ours = append(kafka, fmt.Sprintf("deleted %t", a.Deleted)), append(ours, fmt.Sprintf("deleted %t", o.deleted))
+		ours = append(ours, fmt.Sprintf("deleted %t", o.deleted))
 	}
 	for _, p := range o.problems {
 		ours = append(ours, "PROBLEM "+p)
@@ -161,22 +172,26 @@ func (t *Twin) compare(n *node, c oracle.Command, a *oracle.Answer, o outcome, p
 	if panicked != "" {
 		ours = append(ours, "PANIC "+panicked)
 	}
-	if withState && a.State != nil && !n.dead {
-		kafka, ours = append(kafka, stateLines(a.State, a.Now)...), append(ours, stateLines(n.state(a.State), a.Now)...)
+	equal := slices.Equal(kafka, ours)
+	if withState {
+		kafka = slices.Concat(kafka, state)
+		mine := stateLines(n.state(a.State), a.Now)
+		equal = equal && slices.Equal(state, mine)
+		ours = append(ours, mine...)
 	}
-	if slices.Equal(kafka, ours) {
+	if equal {
 		return nil
 	}
 	if a.Fatal != "" {
-		kafka = append(kafka, "because "+a.Fatal)
+		kafka = append(slices.Clip(kafka), "because "+a.Fatal)
 	}
 	if o.fatal != "" {
 		ours = append(ours, "because "+o.fatal)
 	}
 	if a.Error != "" {
-		kafka = append(kafka, "refused because "+a.Error)
+		kafka = append(slices.Clip(kafka), "refused because "+a.Error)
 	}
-	d := &Difference{Version: t.Oracle.Build.Version, Step: t.Steps, Command: c, Kafka: kafka, Ours: ours, Where: diff(kafka, ours)}
+	d := &Difference{Version: t.Version, Step: t.Steps, Command: c, Kafka: kafka, Ours: ours, Where: diff(kafka, ours)}
 	if n.hand.event != nil {
 		d.Event = n.hand.event.String()
 	}
