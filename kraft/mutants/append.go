@@ -164,7 +164,7 @@ var appendMutants = []Mutant{
 	},
 	{
 		Name: "fetch-is-no-sign-of-life", File: "replicas.go", Rule: "a Fetch does not count for check-quorum",
-		Old: `	m.accountForCheckQuorum(key)
+		Old: `	m.countForCheckQuorum(key.ID, isVoter)
 `, New: ``,
 	},
 	{

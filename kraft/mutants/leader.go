@@ -173,11 +173,11 @@ var leaderMutants = []Mutant{
 	},
 	{
 		Name: "check-quorum-by-id", File: "checkquorum.go", Rule: "a replica with another directory id counts as the voter of its id",
-		Old: `if l.matchingVoter(key) != nil &&`, New: `if l.voter(key.ID) != nil &&`,
+		Old: `if isVoter && !contains(l.FetchedVoters, id) {`, New: `if l.voter(id) != nil && !contains(l.FetchedVoters, id) {`,
 	},
 	{
 		Name: "check-quorum-by-anyone", File: "checkquorum.go", Rule: "observers count for the quorum",
-		Old: `if l.matchingVoter(key) != nil &&`, New: `if key.ID >= 0 &&`,
+		Old: `if isVoter && !contains(l.FetchedVoters, id) {`, New: `if id >= 0 && !contains(l.FetchedVoters, id) {`,
 	},
 	{
 		Name: "check-quorum-signs-kept", File: "checkquorum.go", Rule: "signs of life count again for the next period",

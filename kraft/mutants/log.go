@@ -120,7 +120,7 @@ var logMutants = []Mutant{
 	},
 	{
 		Name: "last-epoch-of-snapshot-forgotten", File: "logview.go", Rule: "an empty log behind a snapshot has the last epoch 0",
-		Old: `return latest.Epoch, latest.Offset == l.Start && latest.Offset == l.End`, New: `return 0, latest.Offset == l.Start && latest.Offset == l.End`,
+		Old: `return latest.Epoch, empty && latest.Offset == l.End`, New: `return 0, empty && latest.Offset == l.End`,
 	},
 	{
 		Name: "batch-base-of-own-appends", File: "logview.go", Rule: "the base of a batch that was appended in the same event is its first offset looked for",
