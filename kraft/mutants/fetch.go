@@ -135,9 +135,9 @@ var fetchMutants = []Mutant{
 		return
 `, New: `		entry := p.fetches[i]
 		p.fetches = slices.Delete(p.fetches, i, i+1)
-		var answer FetchAnswer
-		m.evaluateFetch(&entry.fetchInfo, &answer)
-		m.replyFetch(&answer)
+		var reply ReplyFetch
+		m.evaluateFetch(&entry.fetchInfo, &reply.FetchAnswer)
+		m.replyFetch(&reply)
 		return
 `,
 	},
