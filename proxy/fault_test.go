@@ -42,15 +42,6 @@ func voteResponse(correlation int32, granted bool) []byte {
 	return b
 }
 
-func rule(t *testing.T, text string) *Rule {
-	t.Helper()
-	r, err := ParseRule(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
 // voter answers each Vote with a refusal, and counts the requests that reach it.
 func voter(t *testing.T) (*server, *atomic.Int64) {
 	up := newServer(t)
@@ -83,7 +74,7 @@ func (m *memory) faults() (list []recordings.Observation) {
 func TestFault_DropTakesTheNthRequestOnly(t *testing.T) {
 	const text = "drop Vote from 3 to 1 nth 2"
 	up, reached := voter(t)
-	p := startProxy(t, up.addr(), func(c *Config) { c.Faults = []*Rule{rule(t, text)} })
+	p := startProxy(t, up.addr(), func(c *Config) { c.Faults = []*Rule{mustRule(t, text)} })
 	client := p.dial(1)
 	for id := int32(1); id <= 3; id++ {
 		send(t, client, voteRequest(id, "raft-client-3"))
@@ -111,7 +102,7 @@ func TestFault_DropTakesTheNthRequestOnly(t *testing.T) {
 func TestFault_SparesEveryoneElse(t *testing.T) {
 	up, _ := voter(t)
 	p := startProxy(t, up.addr(), func(c *Config) {
-		c.Faults = []*Rule{rule(t, "drop Vote from 3 to 1"), rule(t, "cut Fetch"), rule(t, "drop Vote response from 1 to 4")}
+		c.Faults = []*Rule{mustRule(t, "drop Vote from 3 to 1"), mustRule(t, "cut Fetch"), mustRule(t, "drop Vote response from 1 to 4")}
 	})
 	for _, id := range []string{"raft-client-2", "2", "admin", "raft-client-33"} {
 		client := p.dial(1)
@@ -129,7 +120,7 @@ func TestFault_SparesEveryoneElse(t *testing.T) {
 func TestFault_MutateSetsTheFieldAndNothingElse(t *testing.T) {
 	up, _ := voter(t)
 	p := startProxy(t, up.addr(), func(c *Config) {
-		c.Faults = []*Rule{rule(t, "mutate Vote response field VoteGranted=true from 1 to 3 nth 1")}
+		c.Faults = []*Rule{mustRule(t, "mutate Vote response field VoteGranted=true from 1 to 3 nth 1")}
 	})
 	client := p.dial(1)
 	send(t, client, voteRequest(1, "raft-client-3"))
@@ -151,7 +142,7 @@ func TestFault_MutateSetsTheFieldAndNothingElse(t *testing.T) {
 func TestFault_MutateThatChangesNothingIsNoFault(t *testing.T) {
 	up, _ := voter(t)
 	p := startProxy(t, up.addr(), func(c *Config) {
-		c.Faults = []*Rule{rule(t, "mutate Vote response field VoteGranted=false")}
+		c.Faults = []*Rule{mustRule(t, "mutate Vote response field VoteGranted=false")}
 	})
 	client := p.dial(1)
 	send(t, client, voteRequest(1, "x"))
@@ -173,7 +164,7 @@ func TestFault_MutateThatChangesNothingIsNoFault(t *testing.T) {
 func TestFault_DelayHoldsTheFrameAndWhatFollowsIt(t *testing.T) {
 	const delay = 150 * time.Millisecond
 	up := newServer(t)
-	p := startProxy(t, up.addr(), func(c *Config) { c.Faults = []*Rule{rule(t, "delay 150ms Vote nth 2")} })
+	p := startProxy(t, up.addr(), func(c *Config) { c.Faults = []*Rule{mustRule(t, "delay 150ms Vote nth 2")} })
 	client := p.dial(1)
 	server := up.accept()
 	begin := time.Now()
@@ -205,7 +196,7 @@ func TestFault_DelayHoldsTheFrameAndWhatFollowsIt(t *testing.T) {
 
 func TestFault_CutClosesInsteadOfPassingOn(t *testing.T) {
 	up, reached := voter(t)
-	p := startProxy(t, up.addr(), func(c *Config) { c.Faults = []*Rule{rule(t, "cut Vote response from 1")} })
+	p := startProxy(t, up.addr(), func(c *Config) { c.Faults = []*Rule{mustRule(t, "cut Vote response from 1")} })
 	client := p.dial(1)
 	send(t, client, voteRequest(1, "raft-client-3"))
 	if got, err := io.ReadAll(client); err != nil || len(got) > 0 {
@@ -230,7 +221,7 @@ func TestFault_GatedBytesPassUnchanged(t *testing.T) {
 	rng := seeded(t)
 	up := newServer(t)
 	p := startProxy(t, up.addr(), func(c *Config) {
-		c.Faults = []*Rule{rule(t, "drop UpdateRaftVoter from 77 nth 1"), rule(t, "cut any nth 4000000000")}
+		c.Faults = []*Rule{mustRule(t, "drop UpdateRaftVoter from 77 nth 1"), mustRule(t, "cut any nth 4000000000")}
 	})
 	for i := range 12 {
 		stream := framesOf(rng, 200_000)
@@ -255,7 +246,7 @@ func TestFault_GatedBytesPassUnchanged(t *testing.T) {
 // TestFault_LargeFramesPassTheGateInPieces: memory is bounded, and what is too large is not judged.
 func TestFault_LargeFramesPassTheGateInPieces(t *testing.T) {
 	up := newServer(t)
-	p := startProxy(t, up.addr(), func(c *Config) { c.Faults = []*Rule{rule(t, "drop Produce")} })
+	p := startProxy(t, up.addr(), func(c *Config) { c.Faults = []*Rule{mustRule(t, "drop Produce")} })
 	const limit = 1 << 20
 	p.loop.post(func() { p.loop.gateLimit = limit })
 	client := p.dial(1)
@@ -295,4 +286,20 @@ func fetchFrame(t testing.TB) []byte {
 	topic.Partitions = append(topic.Partitions, p)
 	req.Topics = append(req.Topics, topic)
 	return kmsg.NewRequestFormatter(kmsg.FormatterClientID("raft-client-2")).AppendRequest(nil, req, 8)
+}
+
+// fetchAnswer is the answer to it without records, with its size.
+func fetchAnswer() []byte {
+	resp := kmsg.NewPtrFetchResponse()
+	resp.SetVersion(17)
+	p := kmsg.NewFetchResponseTopicPartition()
+	p.HighWatermark, p.LastStableOffset, p.LogStartOffset = 100, 100, 0
+	topic := kmsg.NewFetchResponseTopic()
+	topic.TopicID[15] = 1
+	topic.Partitions = append(topic.Partitions, p)
+	resp.Topics = append(resp.Topics, topic)
+	b := binary.BigEndian.AppendUint32(make([]byte, 4), 8)
+	b = resp.AppendTo(append(b, 0))
+	binary.BigEndian.PutUint32(b, uint32(len(b)-4))
+	return b
 }

@@ -83,6 +83,7 @@ func (l *loop) run() error {
 		if err != nil {
 			return err
 		}
+		l.stats.waits.add(1)
 		for i := range events {
 			l.event(&events[i])
 		}

@@ -224,7 +224,7 @@ func (p *Proxy) Stats() Stats {
 		BytesRequest: c.bytes[0].get(), BytesResponse: c.bytes[1].get(),
 		FramesRequest: c.frames[0].get(), FramesResponse: c.frames[1].get(),
 		Gaps: c.gaps.get(), GapBytes: r.gapBytes.get(), GapFrames: r.gapFrames.get(),
-		Opaque: c.opaque.get(), Unrecorded: c.unrecorded.get(), Faults: c.faults.get(),
+		Opaque: c.opaque.get(), Unrecorded: c.unrecorded.get(), Faults: c.faults.get(), Waits: c.waits.get(),
 		Recorded: r.recorded.get(), Backlog: uint64(max(0, p.queue.backlog())), Requests: map[int16]uint64{},
 	}
 	for key := range r.keys {

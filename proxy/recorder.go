@@ -185,6 +185,7 @@ func (r *recorder) chunk(c *tapped, e *entry) {
 		f.splitter.Limit = min(frameLimit, max(frameBudget-r.partial, 4<<10))
 	}
 	r.partial -= f.reserved
+	f.reserved = 0
 	f.follow.advance(e.payload)
 	f.splitter.Push(e.payload)
 	for {
@@ -199,11 +200,10 @@ func (r *recorder) chunk(c *tapped, e *entry) {
 		}
 		r.frame(c, f, frame, nil)
 	}
-	f.reserved = min(f.follow.need+f.splitter.Pending(), f.splitter.Limit)
-	if f.dead {
-		f.reserved = 0
+	if !f.dead {
+		f.reserved = min(f.follow.need+f.splitter.Pending(), f.splitter.Limit)
+		r.partial += f.reserved
 	}
-	r.partial += f.reserved
 }
 
 // frame gives a frame to the sinks.

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/understudy-kafka/understudy/recordings"
 	"github.com/understudy-kafka/understudy/wire"
 )
@@ -225,7 +227,7 @@ func TestRelay_ASlowReceiverThatIsResetEndsTheSender(t *testing.T) {
 	server := up.accept()
 	failed := make(chan error, 1)
 	go func() {
-		_, err := client.Write(make([]byte, 24<<20))
+		_, err := client.Write(bytes.Repeat([]byte{0xff}, 24<<20))
 		failed <- err
 	}()
 	eventually(t, "bytes are under way", func() bool { return p.Stats().BytesRequest > 1<<20 })
@@ -372,4 +374,82 @@ func TestRelay_TellsWhoTalksToWhom(t *testing.T) {
 	if !p.sink.shut {
 		t.Error("the sink was not closed")
 	}
+}
+
+// TestRelay_APausedSocketThatHungUpDoesNotSpin: both sides have ended, and what the client sent waits for a slow
+// upstream. Epoll reports the client's socket all the time then, and the loop must not.
+func TestRelay_APausedSocketThatHungUpDoesNotSpin(t *testing.T) {
+	up := newServer(t)
+	p := startProxy(t, up.addr(), nil)
+	client := p.dial(1)
+	server := up.accept()
+	_ = server.SetReadBuffer(16 << 10)
+	_ = server.CloseWrite()
+	if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Fatalf("the client reads %v, want the upstream's end", err)
+	}
+	// Little fits on the way to the upstream, and all the rest before the relay, so that the client's end arrives there.
+	p.loop.post(func() {
+		for r := range p.loop.relays {
+			_ = unix.SetsockoptInt(r.ends[1].fd, unix.SOL_SOCKET, unix.SO_SNDBUF, 16<<10)
+			_ = unix.SetsockoptInt(r.ends[0].fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 4<<20)
+		}
+	})
+	stream := framesOf(seeded(t), 250_000)
+	send(t, client, stream)
+	_ = client.CloseWrite()
+	last, still := uint64(0), 0
+	eventually(t, "the sender stops", func() bool {
+		n := p.Stats().BytesRequest
+		if n == last && n > 0 {
+			still++
+		} else {
+			last, still = n, 0
+		}
+		return still > 50
+	})
+	if last >= uint64(len(stream)) {
+		t.Fatal("everything has been read: the test shows nothing")
+	}
+	before := p.Stats().Waits
+	pause := time.NewTimer(100 * time.Millisecond)
+	<-pause.C
+	if n := p.Stats().Waits - before; n > 100 {
+		t.Errorf("%d waits while nothing happens", n)
+	}
+	if got, err := io.ReadAll(server); err != nil || !bytes.Equal(got, stream) {
+		t.Errorf("%d bytes arrive of %d, or others: %v", len(got), len(stream), err)
+	}
+	eventually(t, "the connection is closed", func() bool { return p.Stats().Open == 0 })
+}
+
+// TestRelay_ASenderThatIsResetEndsItsSlowReceiver though the relay does not read from it at that time.
+func TestRelay_ASenderThatIsResetEndsItsSlowReceiver(t *testing.T) {
+	up := newServer(t)
+	p := startProxy(t, up.addr(), nil)
+	client := p.dial(1)
+	server := up.accept()
+	_ = server.SetReadBuffer(64 << 10)
+	written := make(chan error, 1)
+	go func() {
+		_, err := client.Write(bytes.Repeat([]byte{0xff}, 24<<20))
+		written <- err
+	}()
+	last, still := uint64(0), 0
+	eventually(t, "the sender stops", func() bool {
+		n := p.Stats().BytesRequest
+		if n == last && n > 0 {
+			still++
+		} else {
+			last, still = n, 0
+		}
+		return still > 50
+	})
+	_ = client.SetLinger(0)
+	_ = client.Close()
+	<-written
+	if _, err := io.Copy(io.Discard, server); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("the receiver reads to %v, want a reset", err)
+	}
+	eventually(t, "the connection is closed", func() bool { return p.Stats().Open == 0 })
 }

@@ -39,6 +39,7 @@ type counters struct {
 	opaque              counter
 	unrecorded          counter
 	faults              counter
+	waits               counter
 	latency             latency
 }
 
@@ -61,6 +62,7 @@ type Stats struct {
 	Recorded      uint64           // frames given to the sinks
 	Backlog       uint64           // bytes that the recorder has not looked at yet
 	Requests      map[int16]uint64 // by api key
+	Waits         uint64           // times that the loop waited for sockets
 	LatencyCounts [LatencyBuckets]uint64
 	LatencySum    time.Duration
 	Sinks         []SinkStats

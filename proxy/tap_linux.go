@@ -1,10 +1,5 @@
 package proxy
 
-import (
-	"encoding/binary"
-	"net/netip"
-)
-
 // announce tells the recorder of a connection. It reports false if there was no room; the next try follows with the
 // next bytes.
 func (l *loop) announce(r *relay) bool {
@@ -38,22 +33,12 @@ func (l *loop) tap(f *flow, b []byte, seen, forwarded int64) {
 	}
 }
 
-// undelivered stands for the length of what a fault entry does not have.
-const undelivered = 1<<32 - 1
-
 // tellFault records what a rule did to a frame.
 func (l *loop) tellFault(f *flow, t *telling) {
 	if f.opaque {
 		return
 	}
-	payload := l.payload[:0]
-	for _, frame := range [2][]byte{t.sent, t.delivered} {
-		size := uint32(len(frame))
-		if frame == nil {
-			size = undelivered
-		}
-		payload = append(binary.LittleEndian.AppendUint32(payload, size), frame...)
-	}
+	payload := appendFault(l.payload[:0], t.sent, t.delivered)
 	l.payload = payload
 	now := l.now()
 	l.entry = entry{kind: entryFault, dir: uint8(f.dir), rule: t.rule, conn: f.relay.id, seen: t.seen, forwarded: now, payload: payload}
@@ -66,19 +51,6 @@ func (l *loop) tellFault(f *flow, t *telling) {
 		f.follow.offset += int64(4 + len(t.delivered))
 		l.stats.frames[f.dir].add(1)
 	}
-}
-
-// parseFault reads the payload of a fault entry.
-func parseFault(b []byte) (sent, delivered []byte) {
-	for _, frame := range [2]*[]byte{&sent, &delivered} {
-		size := binary.LittleEndian.Uint32(b)
-		b = b[4:]
-		if size != undelivered {
-			*frame = b[:size:size]
-			b = b[size:]
-		}
-	}
-	return sent, delivered
 }
 
 // putFrames puts the entry that has been prepared, or begins a gap (goes on with it) of so many bytes and frames.
@@ -139,30 +111,4 @@ func (l *loop) tellClosed(r *relay) bool {
 	}
 	l.entry = entry{kind: entryClose, conn: r.id, seen: r.closedAt, forwarded: r.closedAt, flag: r.reset}
 	return l.queue.put(&l.entry, true)
-}
-
-// opening is the payload of an open entry.
-type opening struct {
-	upstream       int
-	client, server netip.AddrPort
-}
-
-func (o opening) append(b []byte) []byte {
-	b = binary.LittleEndian.AppendUint32(b, uint32(o.upstream))
-	for _, a := range [2]netip.AddrPort{o.client, o.server} {
-		raw, _ := a.MarshalBinary() // cannot fail
-		b = append(append(b, byte(len(raw))), raw...)
-	}
-	return b
-}
-
-func parseOpening(b []byte) (o opening) {
-	o.upstream = int(binary.LittleEndian.Uint32(b))
-	b = b[4:]
-	for _, a := range [2]*netip.AddrPort{&o.client, &o.server} {
-		n := int(b[0])
-		_ = a.UnmarshalBinary(b[1 : 1+n]) // written by append
-		b = b[1+n:]
-	}
-	return o
 }

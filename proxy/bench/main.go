@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command bench measures what forwarding through understudy costs beside a bare io.Copy relay.
 //
 // One process tree holds a backend, both relays and the load. Load, backend and relays share one processor, so that

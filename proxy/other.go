@@ -1,0 +1,39 @@
+//go:build !linux
+
+package proxy
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"os/exec"
+	"sync/atomic"
+	"time"
+)
+
+// The relay is built on epoll. Elsewhere a proxy cannot be made; everything else of the program works.
+
+var errPlatform = errors.New("relaying needs Linux: the relay is built on epoll")
+
+type loop struct {
+	slept atomic.Bool
+	wake  func()
+}
+
+type relay struct{ client, server netip.AddrPort }
+
+func newLoop(clock, *queue, *rules, *folder, *counters) (*loop, error) { return nil, errPlatform }
+
+func newRelay(uint64, int, int, int) *relay { return new(relay) }
+
+func (*loop) run() error          { return errPlatform }
+func (*loop) post(func()) bool    { return false }
+func (*loop) add(*relay)          {}
+func (*loop) drain(time.Duration) {}
+func (*loop) shut()               {}
+
+func detach(c *net.TCPConn) (int, error) { return -1, errors.Join(errPlatform, c.Close()) }
+
+func closeFD(int) {}
+
+func startApart(cmd *exec.Cmd, _ int) error { return cmd.Start() }
