@@ -20,9 +20,13 @@ func BenchmarkLeader_AcknowledgementMovesWatermark(b *testing.B) {
 		// What an append does, without its cost: the log and the leader's own progress are one record further.
 		view.End++
 		leader.Voters[0].End++
+		leader.Accumulator.NextOffset++
 		ev.FetchOffset, ev.HighWatermark = view.End, view.HighWatermark
 		s.machine.OnEvent(ev, &view, clock, &s.actions)
 		view.HighWatermark = view.End
+	}
+	if s.machine.Inspect().Stopped {
+		b.Fatal("the machine has stopped")
 	}
 }
 

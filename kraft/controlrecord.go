@@ -51,7 +51,8 @@ func (r ControlRecord) clone() ControlRecord {
 	return r
 }
 
-// Batch describes one record batch: what decides, without its bytes.
+// Batch describes one record batch: what decides, without its bytes. Base is at most Last: whoever decodes a batch that says otherwise
+// counts it as corrupt (RecordsCorrupt).
 type Batch struct {
 	Base, Last Offset
 	Epoch      Epoch // partition leader epoch
@@ -80,6 +81,9 @@ type OffsetAndEpoch struct {
 	Offset Offset
 	Epoch  Epoch
 }
+
+// LogOffsetMetadata is a position in the log.
+type LogOffsetMetadata = OffsetAndEpoch
 
 // Compare orders by epoch first.
 func (p OffsetAndEpoch) Compare(o OffsetAndEpoch) int { return p.LogEnd().Compare(o.LogEnd()) }

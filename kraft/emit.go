@@ -49,7 +49,8 @@ func (m *QuorumStateMachine) dueKind(kind TimerKind) bool { return m.turn.due.Ha
 func (m *QuorumStateMachine) resetTimer(t Timer, ms int32) { m.resetTimerAt(t, m.turn.now+Instant(ms)) }
 
 func (m *QuorumStateMachine) resetTimerAt(t Timer, deadline Instant) {
-	put(m, &m.turn.out.resetTimer, &ResetTimer{Timer: t, Deadline: deadline})
+	a := slot(m, &m.turn.out.resetTimer)
+	a.Timer, a.Deadline = t, deadline
 	m.notDue(t)
 }
 
@@ -73,7 +74,7 @@ func (m *QuorumStateMachine) drawElectionTimeout() {
 func (m *QuorumStateMachine) notDue(t Timer) {
 	if t.Kind < firstPeerTimer {
 		m.turn.due.fixed &^= 1 << t.Kind
-	} else {
+	} else if len(m.turn.due.peers) > 0 {
 		m.turn.reset = append(m.turn.reset, t)
 	}
 }

@@ -59,7 +59,7 @@ const (
 	FatalVoterChange                      // a voter change that cannot be applied to the current voter set
 	FatalNegativeTimeout                  // a list of successors so long that the shift overflows
 	FatalOffsetsNotIncreasing             // offsets within fetched records do not increase
-	FatalNegativeEpoch                    // a fetched batch of a negative epoch, which the epoch cache refuses
+	FatalEpochRefused                     // a negative epoch or offset, which the epoch cache refuses
 	fatalReasons
 )
 
@@ -69,7 +69,7 @@ var fatalNames = [fatalReasons]string{
 	"unexpected-offset", "corrupt-records", "unexpected-snapshot", "snapshot-not-newer", "snapshot-request",
 	"fetch-from-leader", "contradictory-vote", "not-a-voter", "no-endpoint", "no-voter-set", "replica-key",
 	"local-end-offset", "last-epoch", "control-record", "response-in-role", "voter-change", "negative-timeout", "offsets-not-increasing",
-	"negative-epoch",
+	"epoch-refused",
 }
 
 func (r FatalReason) String() string { return fatalNames[r] }

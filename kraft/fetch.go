@@ -90,8 +90,11 @@ func (m *QuorumStateMachine) emptyAnswer(f *fetchInfo, err ErrorCode, a *FetchAn
 	a.Request, a.HighWatermark, a.LogStart = f.request, -1, m.turn.log.Start
 	a.Diverging, a.Snapshot = nowhere, nowhere
 	a.From, a.UpTo = f.offset, f.offset
-	m.describe(&a.PartitionReply, f.version, 17, m.listeners[f.listener], err)
+	m.describe(&a.PartitionReply, f.version, endpointsInFetch, m.listeners[f.listener], err)
 }
+
+// endpointsInFetch is the first version of Fetch whose answer names the leader's endpoint.
+const endpointsInFetch = 17
 
 // nowhere is the absent position.
 var nowhere = OffsetAndEpoch{-1, -1}

@@ -110,8 +110,8 @@ func (m *QuorumStateMachine) acceptedBatches(e *ReceiveFetchResponse) (take int,
 		return 0, false
 	case e.Batches[0].Base < m.turn.log.End:
 		m.fatal(FatalUnexpectedOffset)
-	case slices.ContainsFunc(e.Batches[:take], func(b Batch) bool { return b.Epoch < 0 }):
-		m.fatal(FatalNegativeEpoch)
+	case slices.ContainsFunc(e.Batches[:take], func(b Batch) bool { return b.Epoch < 0 || b.Base < 0 }):
+		m.fatal(FatalEpochRefused)
 	}
 	return take, true
 }

@@ -78,15 +78,18 @@ func (h *hash) key(k ReplicaKey) {
 
 func (h *hash) text(s string) {
 	h.word(uint64(len(s)))
-	for len(s) > 0 {
-		var word uint64
-		n := min(len(s), 8)
-		for i := range n {
-			word |= uint64(s[i]) << (8 * i)
-		}
-		h.word(word)
-		s = s[n:]
+	for ; len(s) >= 8; s = s[8:] {
+		h.word(uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56)
 	}
+	if len(s) == 0 {
+		return
+	}
+	var rest uint64
+	for i := range len(s) {
+		rest |= uint64(s[i]) << (8 * i)
+	}
+	h.word(rest)
 }
 
 func (h *hash) address(a Address) {

@@ -123,12 +123,9 @@ func (p *parking) hash(h *hash, listeners []string) {
 		h.word(uint64(uint32(f.epoch)) | uint64(uint32(f.lastFetchedEpoch))<<32)
 		h.word(uint64(uint32(f.maxBytes)) | uint64(uint16(f.version))<<32)
 		h.text(listeners[f.listener])
-		h.word(uint64(uint32(f.epochThen)) | uint64(uint32(f.leader))<<32)
+		h.word(uint64(uint32(f.epochThen)))
 		h.word(uint64(f.hw))
 		h.word(uint64(f.start))
-		if f.hasAddress {
-			h.address(f.address)
-		}
 	}
 }
 

@@ -1,6 +1,9 @@
 package kraft
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // InvariantError says that the machine has reached a state that it must never reach: a fault of this code, not of a peer. In checked
 // builds (the tags invariants and race) it is panicked with. In others the machine is poisoned instead: it emits nothing from then on.
@@ -34,7 +37,7 @@ func (m *QuorumStateMachine) violation(before Epoch) string {
 	}
 	log := &m.turn.log
 	switch {
-	case m.epoch < before:
+	case m.epoch < before && before != math.MaxInt32: // a candidate beyond it begins at the lowest int, as in Java
 		return "the epoch fell"
 	case log.Start > log.End:
 		return "the log starts behind its end"

@@ -7,13 +7,10 @@ import "slices"
 type parkedFetch struct {
 	fetchInfo
 
-	// the answer at arrival: no error, no records
-	epochThen  Epoch
-	leader     NodeID
-	hw         Offset
-	start      Offset
-	hasAddress bool
-	address    Address
+	// the answer at arrival, when this node led: no error, no records
+	epochThen Epoch
+	hw        Offset
+	start     Offset
 }
 
 // parking holds the parked Fetches in order of (offset, arrival), which is the order they are answered in (Kafka:
@@ -33,8 +30,7 @@ func (m *QuorumStateMachine) park(f *fetchInfo, answer *FetchAnswer, waitMs int3
 		at--
 	}
 	p.fetches = slices.Insert(p.fetches, at, parkedFetch{
-		fetchInfo: *f, epochThen: answer.LeaderEpoch, leader: answer.LeaderID, hw: answer.HighWatermark, start: answer.LogStart,
-		hasAddress: answer.HasEndpoint, address: answer.LeaderEndpoint,
+		fetchInfo: *f, epochThen: answer.LeaderEpoch, hw: answer.HighWatermark, start: answer.LogStart,
 	})
 	a := slot(m, &m.turn.out.park)
 	a.Request, a.FetchOffset, a.Until = f.request, f.offset, m.turn.now+Instant(waitMs)
@@ -85,20 +81,18 @@ func (m *QuorumStateMachine) onParkedExpired(e *ParkedExpired) {
 		if p.fetches[i].request != e.Request {
 			continue
 		}
-		entry := &p.fetches[i]
-		slot(m, &m.turn.out.replyFetch).FetchAnswer = entry.answer()
+		m.answerAsOfArrival(&p.fetches[i])
 		p.fetches = slices.Delete(p.fetches, i, i+1)
 		return
 	}
 }
 
-func (p *parkedFetch) answer() FetchAnswer {
-	return FetchAnswer{
-		Reply: Reply{Request: p.request},
-		PartitionReply: PartitionReply{
-			LeaderID: p.leader, LeaderEpoch: p.epochThen, HasEndpoint: p.hasAddress, LeaderEndpoint: p.address,
-		},
-		HighWatermark: p.hw, LogStart: p.start, Diverging: nowhere, Snapshot: nowhere,
-		From: p.offset, UpTo: p.offset,
+func (m *QuorumStateMachine) answerAsOfArrival(p *parkedFetch) {
+	a := slot(m, &m.turn.out.replyFetch)
+	a.Request, a.HighWatermark, a.LogStart = p.request, p.hw, p.start
+	a.Diverging, a.Snapshot, a.From, a.UpTo = nowhere, nowhere, p.offset, p.offset
+	a.LeaderID, a.LeaderEpoch = m.cfg.ID, p.epochThen
+	if p.version >= endpointsInFetch {
+		a.LeaderEndpoint, a.HasEndpoint = m.cfg.Endpoints.Address(m.listeners[p.listener])
 	}
 }

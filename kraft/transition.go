@@ -244,6 +244,10 @@ func (m *QuorumStateMachine) becomeLeader() {
 	m.enter(LeaderRole, m.epoch, m.cfg.ID)
 	m.openLeader()
 
+	if m.epoch < 0 { // it was raised beyond what an int holds, and the epoch cache refuses it
+		m.fatal(FatalEpochRefused)
+		return
+	}
 	a := slot(m, &m.turn.out.assignEpoch)
 	a.Epoch, a.Start = m.epoch, m.turn.log.End
 	m.turn.log.AssignEpoch(m.epoch)

@@ -59,11 +59,15 @@ func (l *Log) find(offset kraft.Offset) int {
 	return i
 }
 
-// Append adds batches at the end. They are not durable before Flush.
+// Append adds batches at the end. They are not durable before Flush. As in Kafka, only the first of them must begin behind the end; the
+// others must end behind it.
 func (l *Log) Append(batches ...kraft.Batch) error {
+	if len(batches) > 0 && batches[0].Base < l.End {
+		return fmt.Errorf("append %v: the log ends at %d", &batches[0], l.End)
+	}
 	for i := range batches {
 		b := &batches[i]
-		if b.Base < l.End || b.Last < b.Base {
+		if b.Last < b.Base || b.Last < l.End {
 			return fmt.Errorf("append %v: the log ends at %d", b, l.End)
 		}
 		l.LogView.Append(b.Base, b.Last, b.Epoch)
