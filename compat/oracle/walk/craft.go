@@ -2,10 +2,13 @@ package walk
 
 import (
 	"math"
+	"strconv"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/understudy-kafka/understudy/compat/oracle"
+	"github.com/understudy-kafka/understudy/kraft"
 	"github.com/understudy-kafka/understudy/wire"
 )
 
@@ -94,7 +97,7 @@ func (h *history) craft(id int32) {
 	switch draw := h.IntN(100); {
 	case draw < 30:
 		req = h.craftVote(id)
-	case draw < 55:
+	case draw < 50:
 		req = h.craftFetch(id)
 	case draw < 65:
 		req = h.craftFetchSnapshot(id)
@@ -306,7 +309,24 @@ func (h *history) changeVoters(id int32) {
 	}
 	voter := h.someID()
 	dir := h.someDir(voter)
-	switch h.IntN(3) {
+	kind := h.IntN(3)
+	if h.chance(600) { // what an administrator would ask for
+		s := h.State(id)
+		var keys []string
+		if kind = h.IntN(2); kind == 0 {
+			for _, o := range s.Observers {
+				keys = append(keys, o.Key)
+			}
+		} else {
+			for _, v := range s.Voters {
+				keys = append(keys, v.Key)
+			}
+		}
+		if len(keys) > 0 {
+			voter, dir = parseKey(keys[h.IntN(len(keys))])
+		}
+	}
+	switch kind {
 	case 0:
 		r := kmsg.NewPtrAddRaftVoterRequest()
 		r.SetVersion(h.version(h.maxAddVoter()))
@@ -338,6 +358,14 @@ func (h *history) changeVoters(id int32) {
 		}
 		h.request(id, r)
 	}
+}
+
+// parseKey reads a replica key as states show it: id/directory id.
+func parseKey(key string) (int32, kraft.DirectoryID) {
+	text, dirText, _ := strings.Cut(key, "/")
+	id, _ := strconv.Atoi(text)
+	dir, _ := kraft.ParseDirectoryID(dirText)
+	return int32(id), dir
 }
 
 type listener struct {

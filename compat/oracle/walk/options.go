@@ -58,7 +58,7 @@ func Draw(seed uint64) Options {
 		Lone: r.IntN(3) == 0, Hostile: r.IntN(4) == 0, Started: r.IntN(3) == 0, Listeners: 1 + r.IntN(2), Bootstrap: r.IntN(4) == 0,
 		AutoJoin: r.IntN(3) == 0, Old: r.IntN(5) == 0, Loss: some(50, 60), Duplicates: some(30, 40), Failures: some(60, 80), Mutations: some(40, 80),
 		Crafted: some(60, 120), Restarts: some(50, 8), Partitions: some(40, 20), During: r.IntN(3) == 0, Jumps: 20 + r.IntN(150),
-		Shutdowns: some(20, 4), Snapshots: some(50, 25), VoterChange: some(60, 25), Disk: some(15, 3), Late: some(70, 500), Follow: 50 + r.IntN(250),
+		Shutdowns: some(20, 4), Snapshots: some(60, 40), VoterChange: some(60, 40), Disk: some(15, 3), Late: some(70, 500), Follow: 50 + r.IntN(250),
 	}
 	if o.Hostile {
 		o.Mutations += 40 + r.IntN(100)
