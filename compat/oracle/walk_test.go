@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/understudy-kafka/understudy/compat"
 	"github.com/understudy-kafka/understudy/compat/oracle"
 	"github.com/understudy-kafka/understudy/compat/oracle/twin"
 	"github.com/understudy-kafka/understudy/compat/oracle/walk"
@@ -100,43 +99,6 @@ func TestKafka_SavedSchedules(t *testing.T) {
 				if err := tw.Replay(schedule); err != nil {
 					t.Errorf("%s: %v", filepath.Base(file), err)
 				}
-			}
-		})
-	}
-}
-
-// TestKafka_WalksTellReleasesApart gives the machine the rules of another release: the walks must find that out. The pairs
-// are those of neighbouring builds that differ at the raft layer.
-func TestKafka_WalksTellReleasesApart(t *testing.T) {
-	pairs := [][2]string{{"4.0.0", "4.0.2"}, {"4.4.0", "4.2.1"}}
-	if os.Getenv("UNDERSTUDY_MATRIX") != "" {
-		pairs = nil
-		for i, version := range oracle.Versions {
-			if i > 0 {
-				pairs = append(pairs, [2]string{version, oracle.Versions[i-1]})
-			}
-			if i+1 < len(oracle.Versions) {
-				pairs = append(pairs, [2]string{version, oracle.Versions[i+1]})
-			}
-		}
-	}
-	versions(t)
-	for _, pair := range pairs {
-		t.Run(pair[0]+" as "+pair[1], func(t *testing.T) {
-			mine, other := twin.ProfileOf(pair[0]), twin.ProfileOf(pair[1])
-			tw := twin.New(start(t, oracle.Build{Version: pair[0]}))
-			tw.SetProfile(other)
-			err := walk.Run(tw, pair[0], *flagSeed, 50_000, tw.Reset)
-			var d *twin.Difference
-			switch equal := len(compat.Differences(mine, other)) == 0; {
-			case errors.As(err, &d) && equal:
-				t.Errorf("the rules are equal, yet %v", d)
-			case errors.As(err, &d):
-				t.Logf("found after %d steps: %s", d.Step, d.Where[0])
-			case err != nil:
-				t.Error(err)
-			case !equal:
-				t.Errorf("%d steps did not show %v", tw.Steps, compat.Differences(mine, other))
 			}
 		})
 	}
