@@ -1,6 +1,7 @@
 package oracle_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -35,7 +36,11 @@ func TestKafka_Golden(t *testing.T) {
 					continue
 				}
 				held++
-				t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) { holdGolden(t, tw, f, build) })
+				t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
+					if err := holdGolden(tw, f, build); err != nil {
+						t.Fatal(err)
+					}
+				})
 				if err := tw.Reset(); err != nil {
 					t.Fatal(err)
 				}
@@ -45,18 +50,46 @@ func TestKafka_Golden(t *testing.T) {
 	}
 }
 
-func holdGolden(t *testing.T, tw *twin.Twin, f *interact.File, build string) {
+// holdGolden plays a conversation on a build and compares it with what is written for it.
+func holdGolden(tw *twin.Twin, f *interact.File, build string) error {
 	got, err := f.Play(build, goldenPlayers(tw))
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
+	return agrees(f, build, got)
+}
+
+func agrees(f *interact.File, build string, got [][]string) error {
 	mask := func(lines []string) []string {
 		return strings.Split(machineOnly.ReplaceAllString(strings.Join(lines, "\n"), "{}"), "\n")
 	}
 	commands := f.Commands()
 	for i, want := range f.Expected(build) {
 		if !slices.Equal(mask(want), mask(got[i])) {
-			t.Fatalf("%s, Kafka %s, at %q\nwritten:\n%s\nKafka:\n%s", f.Path, build, commands[i], strings.Join(want, "\n"), strings.Join(got[i], "\n"))
+			return fmt.Errorf("%s, Kafka %s, at %q\nwritten:\n%s\nKafka:\n%s", f.Path, build, commands[i], strings.Join(want, "\n"), strings.Join(got[i], "\n"))
+		}
+	}
+	return nil
+}
+
+// TestKafka_GoldenNoticesAnotherBuild: what is written for one build is not what another one does.
+func TestKafka_GoldenNoticesAnotherBuild(t *testing.T) {
+	build := versions(t)[0]
+	tw := twin.New(start(t, oracle.Build{Version: build}))
+	f, err := interact.Read("../../kraft/interact/testdata/losing_candidate_backs_off.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := f.Play(build, goldenPlayers(tw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := agrees(f, build, got); err != nil {
+		t.Error(err)
+	}
+	for _, other := range f.Builds[1:] {
+		if agrees(f, other, got) == nil {
+			t.Errorf("what Kafka %s does passes for Kafka %s", build, other)
 		}
 	}
 }

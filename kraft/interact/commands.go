@@ -2,6 +2,7 @@ package interact
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,7 +22,7 @@ func (w *world) command(line string) error {
 	}
 	if run, ok := map[string]func([]string) error{
 		"quorum": w.cmdQuorum, "start": w.cmdStart, "set": w.cmdSet, "advance": w.cmdAdvance, "turn": w.cmdTurn, "run": w.cmdRun, "pump": w.cmdPump,
-		"elect": w.cmdElect, "deliver": w.cmdDeliver, "drop": w.cmdDrop, "fail": w.cmdFail, "cut": w.cmdCut, "heal": w.cmdHeal,
+		"elect": w.cmdElect, "deliver": w.cmdDeliver, "drop": w.cmdDrop, "fail": w.cmdFail, "cut": w.cmdCut, "heal": w.cmdHeal, "hold": w.cmdHold,
 		"request": w.cmdRequest, "respond": w.cmdRespond, "show": w.cmdShow, "net": w.cmdNet, "draw": w.cmdDraw,
 	}[args[0]]; ok {
 		return run(args[1:])
@@ -31,7 +32,7 @@ func (w *world) command(line string) error {
 
 func (w *world) cmdQuorum(args []string) error {
 	*w = world{
-		profile: w.profile, newPlayer: w.newPlayer, now: 1000, nodes: map[kraft.NodeID]*node{}, cut: map[[2]kraft.NodeID]bool{},
+		profile: w.profile, newPlayer: w.newPlayer, now: begins, nodes: map[kraft.NodeID]*node{}, cut: map[[2]kraft.NodeID]bool{},
 		quorum: quorum{kraft: 1, listeners: 1}, out: w.out, quiet: w.quiet,
 	}
 	for _, a := range args {
@@ -163,6 +164,9 @@ func (w *world) cmdElect(args []string) error {
 	}
 	was := w.quiet
 	w.quiet = true
+	if w.now == begins { // nobody runs for office before the election timeout is over
+		w.now += 1000
+	}
 	err := w.elect(ids[0])
 	if err == nil { // until everybody knows
 		err = w.run(500)
@@ -194,7 +198,7 @@ func pair(args []string) (from, to kraft.NodeID, api string, rest []string, err 
 			to = id
 		}
 	}
-	if len(rest) > 0 && rest[0] != "once" && !strings.Contains(rest[0], "=") {
+	if len(rest) > 0 && rest[0] != "once" && rest[0] != "first" && !strings.Contains(rest[0], "=") {
 		api, rest = rest[0], rest[1:]
 	}
 	return from, to, api, rest, nil
@@ -272,6 +276,16 @@ func (w *world) cmdCut(args []string) error {
 	return nil
 }
 
+// cmdHold keeps messages from one node to another on their way until they are named: deliver n1 n2 API.
+func (w *world) cmdHold(args []string) error {
+	from, to, api, _, err := pair(args)
+	if api == "" {
+		return fmt.Errorf("hold which api?")
+	}
+	w.held = append(w.held, held{from, to, api})
+	return err
+}
+
 func (w *world) cmdHeal([]string) error {
 	w.cut = map[[2]kraft.NodeID]bool{}
 	return nil
@@ -296,23 +310,26 @@ func (w *world) cmdRequest(args []string) error {
 	return w.step(ids[0], Step{Kind: RequestStep, Packet: p}, "?"+Node(ids[0]))
 }
 
-// cmdRespond answers the last request in the place of the node that was asked.
+// cmdRespond answers the last request, or the first, in the place of the node that was asked.
 func (w *world) cmdRespond(args []string) error {
 	from, to, api, rest, err := pair(args)
 	if err != nil {
 		return err
 	}
 	list := w.between(from, to, api)
-	if len(list) == 0 || list[len(list)-1].Answer {
-		return fmt.Errorf("%s has not asked %s", Node(from), Node(to))
-	}
-	once := len(rest) > 0 && rest[0] == "once"
-	if once {
+	which, once := len(list)-1, false
+	for len(rest) > 0 && (rest[0] == "once" || rest[0] == "first") {
+		if once = once || rest[0] == "once"; rest[0] == "first" {
+			which = 0
+		}
 		rest = rest[1:]
 	}
-	last := list[len(list)-1]
-	w.net = append(w.net, list[:len(list)-1]...)
-	answer, err := w.craftAnswer(last, rest)
+	if len(list) == 0 || list[which].Answer {
+		return fmt.Errorf("%s has not asked %s", Node(from), Node(to))
+	}
+	asked := list[which]
+	w.net = append(w.net, slices.Delete(list, which, which+1)...)
+	answer, err := w.craftAnswer(asked, rest)
 	if err != nil {
 		return err
 	}

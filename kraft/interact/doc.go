@@ -28,8 +28,9 @@
 //	run 500, pump 100, elect n1        time and network go on by themselves; at most 100 messages; until n1 leads
 //	deliver [n1 n2 [API]] [once]       messages between two nodes ("*": any); once: one turn each, else turns until nothing happens
 //	drop …, fail n1 n2 [API] disconnect|auth|unsupported, cut n1 [n2], heal
+//	hold n1 n2 API                     such messages stay on their way until they are delivered by name
 //	request n2 API field=value …       a made-up request; fields that are not given suit the receiver
-//	respond n1 n2 [API] [once] field=value …  a made-up answer to the last request of n1 to n2
+//	respond n1 n2 [API] [once] [first] field=value …  a made-up answer to the last (first) request of n1 to n2
 //	append n1 3 [hold] [epoch=2], schedule n1, resign n1, shutdown n1, upgrade n1 1, snapshot n1 5@1 size=300, clean n1 5@1
 //	show n1 [timers all-timers tally stored voters progress connections epochs snapshots parked successors endpoints
 //	         wait]

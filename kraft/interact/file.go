@@ -92,13 +92,18 @@ func (f *File) Play(build string, players NewPlayer) ([][]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	return f.PlayWith(p, players)
+}
+
+// PlayWith runs the script with the rules of a profile.
+func (f *File) PlayWith(p compat.Profile, players NewPlayer) ([][]string, error) {
 	w := newWorld(p, players)
 	var all [][]string
 	for _, b := range f.blocks {
 		w.out = nil
 		if b.command != "" {
 			if err := w.command(b.command); err != nil {
-				return nil, fmt.Errorf("%s, Kafka %s: %s: %w", f.Path, build, b.command, err)
+				return nil, fmt.Errorf("%s, Kafka %s: %s: %w", f.Path, p.Build, b.command, err)
 			}
 		}
 		all = append(all, w.out)

@@ -17,11 +17,22 @@ type world struct {
 	nodes     map[kraft.NodeID]*node
 	net       []*Packet
 	cut       map[[2]kraft.NodeID]bool
+	held      []held
 	quorum    quorum
 	more      bool // messages with all their words
 	draws     bool // random draws are told
 	quiet     bool
 	out       []string
+}
+
+// held are messages that stay on their way.
+type held struct {
+	from, to kraft.NodeID
+	api      string
+}
+
+func (w *world) holds(p *Packet) bool {
+	return slices.ContainsFunc(w.held, func(h held) bool { return h.from == p.From && h.to == p.To && h.api == p.API.String() })
 }
 
 // node is one node of the world.
@@ -34,8 +45,11 @@ type node struct {
 	wait     int64
 }
 
+// begins is the time of a new world.
+const begins kraft.Instant = 1000
+
 func newWorld(p compat.Profile, f NewPlayer) *world {
-	return &world{profile: p, newPlayer: f, now: 1000, nodes: map[kraft.NodeID]*node{}, cut: map[[2]kraft.NodeID]bool{}}
+	return &world{profile: p, newPlayer: f, now: begins, nodes: map[kraft.NodeID]*node{}, cut: map[[2]kraft.NodeID]bool{}}
 }
 
 func (n *node) alive() bool { return n != nil && n.player != nil && n.fatal == "" && !n.finished }
@@ -254,7 +268,7 @@ func named(p *Packet) string {
 func (w *world) between(from, to kraft.NodeID, api string) []*Packet {
 	var taken, rest []*Packet
 	for _, p := range w.net {
-		match := (from < 0 || p.From == from) && (to < 0 || p.To == to) && (api == "" || api == named(p) || api == p.API.String())
+		match := (from < 0 || p.From == from) && (to < 0 || p.To == to) && (api == "" && !w.holds(p) || api == named(p) || api == p.API.String())
 		if match {
 			taken = append(taken, p)
 		} else {
@@ -267,9 +281,13 @@ func (w *world) between(from, to kraft.NodeID, api string) []*Packet {
 
 // pump delivers until the network is empty, at most as many messages as the limit says.
 func (w *world) pump(limit int) error {
-	for ; len(w.net) > 0 && limit > 0; limit-- {
-		p := w.net[0]
-		w.net = w.net[1:]
+	for ; limit > 0; limit-- {
+		i := slices.IndexFunc(w.net, func(p *Packet) bool { return !w.holds(p) })
+		if i < 0 {
+			return nil
+		}
+		p := w.net[i]
+		w.net = slices.Delete(slices.Clone(w.net), i, i+1)
 		if err := w.deliver(p, false); err != nil {
 			return err
 		}
