@@ -174,11 +174,11 @@ func (p *Proxy) connect(ctx context.Context, i int, client *net.TCPConn) {
 	}
 	server, err := dialer.DialContext(ctx, "tcp", u.Address)
 	if err != nil {
-		_ = client.Close()
 		p.dialError.Add(1)
 		if ctx.Err() == nil {
 			p.log.warn("upstream does not answer", "from", client.RemoteAddr().String(), "upstream", u.String(), "error", err.Error())
 		}
+		_ = client.Close()
 		return
 	}
 	if err := p.hand(i, client, server.(*net.TCPConn)); err != nil {
