@@ -243,7 +243,12 @@ func (m *QuorumStateMachine) becomeLeader() {
 	m.persist(QuorumState{Epoch: m.epoch, Leader: m.cfg.ID, Voted: NoReplica})
 	m.enter(LeaderRole, m.epoch, m.cfg.ID)
 	m.openLeader()
+	m.assignEpoch()
+	m.queueStartOfEpoch()
+	m.resetConnections()
+}
 
+func (m *QuorumStateMachine) assignEpoch() {
 	if m.epoch < 0 { // it was raised beyond what an int holds, and the epoch cache refuses it
 		m.fatal(FatalEpochRefused)
 		return
@@ -251,9 +256,6 @@ func (m *QuorumStateMachine) becomeLeader() {
 	a := slot(m, &m.turn.out.assignEpoch)
 	a.Epoch, a.Start = m.epoch, m.turn.log.End
 	m.turn.log.AssignEpoch(m.epoch)
-
-	m.queueStartOfEpoch()
-	m.resetConnections()
 }
 
 // becomeResigned leaves office within the epoch. The file says already that this node leads, and after a restart that leads to

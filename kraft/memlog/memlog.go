@@ -130,7 +130,8 @@ func (l *Log) MoveStart(id kraft.SnapshotID) bool {
 }
 
 // Crash loses what was not flushed, unless keepUnflushed says that the disk had it, and opens the log anew: the high watermark is
-// unknown, an epoch that was assigned at the log end is forgotten, and a snapshot beyond the log replaces it.
+// unknown, an epoch that was assigned at the log end is forgotten, a gap before the log end is gone, and a snapshot beyond the log
+// replaces it.
 func (l *Log) Crash(keepUnflushed bool) {
 	l.partial = partial{}
 	l.HighWatermark = l.Start
@@ -139,8 +140,18 @@ func (l *Log) Crash(keepUnflushed bool) {
 		end = l.End
 	}
 	l.TruncateTo(end)
+	l.TruncateTo(l.lastEnd())
+	l.Snapshots = slices.DeleteFunc(slices.Clone(l.Snapshots), func(s kraft.Snapshot) bool { return s.ID.Offset < l.Start })
 	l.Flush()
 	l.truncateToLatestSnapshot()
+}
+
+// lastEnd is the end of the last batch. A gap that a truncation inside a batch has left before the log end is not on disk.
+func (l *Log) lastEnd() kraft.Offset {
+	if n := len(l.batches); n > 0 {
+		return l.batches[n-1].Last + 1
+	}
+	return l.Start
 }
 
 func (l *Log) truncateToLatestSnapshot() bool {

@@ -164,3 +164,19 @@ func TestExecute_OnlyActionsOfTheLog(t *testing.T) {
 		t.Errorf("%v %v", l, err)
 	}
 }
+
+// A truncation inside a batch leaves a gap before the log end, which no disk knows of.
+func TestLog_CrashForgetsTheGapOfATruncation(t *testing.T) {
+	l := filled(t)
+	l.TruncateTo(3)
+	l.Flush()
+	l.Crash(false)
+	if l.End != 1 || l.Flushed() != 1 {
+		t.Errorf("%v", l)
+	}
+	l.TruncateTo(0)
+	l.Crash(true)
+	if l.End != 0 {
+		t.Errorf("an empty log: %v", l)
+	}
+}

@@ -109,7 +109,7 @@ var fetchMutants = []Mutant{
 	},
 	{
 		Name: "fetch-endpoint-early", File: "fetch.go", Rule: "the leader's endpoint is named from Fetch v16 on instead of v17",
-		Old: `f.version, 17, m.listeners[f.listener], err)`, New: `f.version, 16, m.listeners[f.listener], err)`,
+		Old: `f.version, endpointsInFetch, m.listeners[f.listener], err)`, New: `f.version, 16, m.listeners[f.listener], err)`,
 	},
 	{
 		Name: "fetch-validated-by-own-epoch", File: "fetch.go", Rule: "the last fetched epoch is not compared with the log",
@@ -129,8 +129,7 @@ var fetchMutants = []Mutant{
 	},
 	{
 		Name: "parked-expiry-evaluated", File: "parking.go", Rule: "a parked Fetch whose time is over is evaluated anew",
-		Old: `		entry := &p.fetches[i]
-		slot(m, &m.turn.out.replyFetch).FetchAnswer = entry.answer()
+		Old: `		m.answerAsOfArrival(&p.fetches[i])
 		p.fetches = slices.Delete(p.fetches, i, i+1)
 		return
 `, New: `		entry := p.fetches[i]
@@ -147,7 +146,7 @@ var fetchMutants = []Mutant{
 	},
 	{
 		Name: "parked-watermark-of-later", File: "parking.go", Rule: "an expired Fetch tells no high watermark",
-		Old: `HighWatermark: p.hw, LogStart: p.start,`, New: `HighWatermark: -1, LogStart: p.start,`,
+		Old: `a.LogStart = p.request, p.hw, p.start`, New: `a.LogStart = p.request, -1, p.start`,
 	},
 	{
 		Name: "snapshot-position-at-end", File: "snapshotfetch.go", Rule: "a position at the end of a snapshot gets an empty piece",

@@ -239,13 +239,8 @@ var roleMutants = []Mutant{
 		Old: `	m.persist(QuorumState{Epoch: m.epoch, Leader: m.cfg.ID, Voted: NoReplica})
 	m.enter(LeaderRole, m.epoch, m.cfg.ID)
 	m.openLeader()
-
-	a := slot(m, &m.turn.out.assignEpoch)
-	a.Epoch, a.Start = m.epoch, m.turn.log.End
-	m.turn.log.AssignEpoch(m.epoch)
-`, New: `	a := slot(m, &m.turn.out.assignEpoch)
-	a.Epoch, a.Start = m.epoch, m.turn.log.End
-	m.turn.log.AssignEpoch(m.epoch)
+	m.assignEpoch()
+`, New: `	m.assignEpoch()
 	m.persist(QuorumState{Epoch: m.epoch, Leader: m.cfg.ID, Voted: NoReplica})
 	m.enter(LeaderRole, m.epoch, m.cfg.ID)
 	m.openLeader()
