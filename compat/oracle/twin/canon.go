@@ -182,5 +182,8 @@ func plain(text **string) {
 }
 
 func compareReplicas(a, b kmsg.DescribeQuorumResponseTopicPartitionReplicaState) int {
-	return cmp.Or(cmp.Compare(a.ReplicaID, b.ReplicaID), bytes.Compare(a.ReplicaDirectoryID[:], b.ReplicaDirectoryID[:]))
+	// below v2 replicas with the same id cannot be told by their directory id
+	return cmp.Or(cmp.Compare(a.ReplicaID, b.ReplicaID), bytes.Compare(a.ReplicaDirectoryID[:], b.ReplicaDirectoryID[:]),
+		cmp.Compare(a.LogEndOffset, b.LogEndOffset), cmp.Compare(a.LastFetchTimestamp, b.LastFetchTimestamp),
+		cmp.Compare(a.LastCaughtUpTimestamp, b.LastCaughtUpTimestamp))
 }

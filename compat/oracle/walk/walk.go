@@ -153,7 +153,7 @@ func (h *history) step() {
 	case hit(h.Partitions):
 		h.partition()
 	case hit(h.Shutdowns):
-		h.do(id, oracle.Command{Cmd: "shutdown", Ms: h.shutdownTime()})
+		h.do(id, oracle.Command{Cmd: "shutdown", Ms: int64(h.IntN(6000))})
 	case hit(h.Snapshots):
 		h.snapshot(id)
 	case hit(h.VoterChange):
@@ -179,13 +179,6 @@ func (h *history) step() {
 	default:
 		h.deliver()
 	}
-}
-
-func (h *history) shutdownTime() int64 {
-	if h.Hostile && h.chance(100) {
-		return -1
-	}
-	return int64(h.IntN(6000))
 }
 
 // do carries out a command with the usual turns.
