@@ -47,6 +47,18 @@ func unreachable(cell string, p *compat.Profile) string {
 	if !p.Rules.UpgradeKRaftVersion && strings.HasSuffix(cell, "UpgradeKRaftVersion") {
 		return "the release has no such call"
 	}
+	switch cell {
+	case "Follower × ParkedExpired", "Resigned × ParkedExpired":
+		return "the way into the role answers all parked requests"
+	case "Fatal corrupt-records":
+		if p.Rules.DropNewerEpochBatches {
+			return "the release drops corrupt records"
+		}
+	case "Fatal snapshot-request":
+		if p.Rules.FetchSnapshotStrictShape {
+			return "the release refuses the request"
+		}
+	}
 	return ""
 }
 

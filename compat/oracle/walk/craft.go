@@ -313,7 +313,7 @@ func (h *history) changeVoters(id int32) {
 	if h.chance(600) { // what an administrator would ask for
 		s := h.State(id)
 		var keys []string
-		if kind = h.IntN(2); kind == 0 {
+		if kind = h.IntN(3); kind == 0 {
 			for _, o := range s.Observers {
 				keys = append(keys, o.Key)
 			}

@@ -23,6 +23,8 @@ type history struct {
 	cut map[[2]int32]bool
 	ids []int32 // of the real nodes
 
+	stash []oracle.Message // answers that come when nobody waits for them any more
+
 	offered kraft.SnapshotID // by the made-up leader
 	bytes   []byte           // of that snapshot
 }
@@ -158,6 +160,13 @@ func (h *history) step() {
 		h.snapshot(id)
 	case hit(h.VoterChange):
 		h.changeVoters(id)
+	case len(h.stash) > 0 && hit(20):
+		i := h.IntN(len(h.stash))
+		m := h.stash[i]
+		h.stash = append(h.stash[:i:i], h.stash[i+1:]...)
+		if h.alive(m.To) {
+			h.Deliver(m, h.turns())
+		}
 	case h.Lone && hit(h.Follow):
 		h.follow(id)
 	case hit(h.Disk):
@@ -312,6 +321,9 @@ func (h *history) deliver() {
 		m = h.mutate(m)
 	}
 	if m.Response {
+		if h.veryLate(m) {
+			return
+		}
 		h.Deliver(m, h.turns())
 		return
 	}
@@ -330,6 +342,21 @@ func (h *history) deliver() {
 		return
 	}
 	h.Deliver(m, h.turns())
+}
+
+// veryLate keeps an answer back until its node has gone on, perhaps to another role. Answers that are rare anyhow are
+// kept back more often.
+func (h *history) veryLate(m oracle.Message) bool {
+	chance := h.Late / 8
+	switch m.API {
+	case 18, 59, 80, 81, 82:
+		chance = h.Late
+	}
+	if !h.chance(chance) {
+		return false
+	}
+	h.stash = append(h.stash, m)
+	return true
 }
 
 // someID is the id of a node, mostly a real or plausible one.

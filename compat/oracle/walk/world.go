@@ -42,6 +42,9 @@ func (h *history) world(m oracle.Message) {
 	if h.chance(h.Mutations) {
 		answer = h.mutate(answer)
 	}
+	if h.veryLate(answer) {
+		return
+	}
 	if h.chance(h.Late / 2) {
 		h.Net = append(h.Net, answer) // made up now, delivered when the node may have gone on
 		return
