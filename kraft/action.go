@@ -103,7 +103,7 @@ type Park struct {
 // Accepted answers AppendRequested with the offset of the last record, and UpgradeKRaftVersion.
 type Accepted struct{ LastOffset Offset }
 
-// Refused answers an AppendRequested, ScheduleAppend, Resign, UpgradeKRaftVersion or SnapshotCreated that cannot be served.
+// Refused answers an AppendRequested, ScheduleAppend, Resign, Shutdown or UpgradeKRaftVersion that cannot be served.
 type Refused struct{ Reason Refusal }
 
 // ShutdownDone ends the machine. OK is false if the time for a graceful shutdown ran out. No message is taken any more.

@@ -224,6 +224,8 @@ func TestElection_DuringShutdown(t *testing.T) {
 	s.on(&kraft.Shutdown{TimeoutMs: 5000})
 	expect(t, s.act(kraft.ElectionTimer))
 	s = stageIn(kraft.FollowerRole)
+	expect(t, s.on(&kraft.Shutdown{TimeoutMs: -1}), "Refused(negative-timeout)")
+	expect(t, s.act(), "SendFetch(to=2@node2:9093 corr=0 epoch=1 offset=0 last=0 hw=-1)")
 	s.on(&kraft.Shutdown{TimeoutMs: 5000})
 	expect(t, s.act(), "ShutdownDone(ok=true)")
 	expect(t, s.act())

@@ -14,6 +14,7 @@ const (
 	UpgradeInconsistent                // IllegalStateException: voters are missing or have no directory id
 	UpgradeNotSupported                // the release cannot do it
 	AlreadyLeaving                     // the leader of that epoch has resigned; ignored by Kafka
+	NegativeTimeout                    // IllegalArgumentException: of a shutdown
 
 	acceptable Refusal = 255 // no refusal
 )
@@ -21,7 +22,7 @@ const (
 func (r Refusal) String() string {
 	return [...]string{
 		"not-leader", "epoch-too-new", "no-records", "too-many-batches", "records-too-large", "invalid-upgrade",
-		"upgrade-inconsistent", "upgrade-not-supported", "already-leaving",
+		"upgrade-inconsistent", "upgrade-not-supported", "already-leaving", "negative-timeout",
 	}[r]
 }
 

@@ -3,6 +3,10 @@ package kraft
 // onShutdown begins a graceful shutdown: a leader resigns in its next turn, and the node stays until the quorum has another leader
 // (Kafka: KafkaRaftClient.shutdown).
 func (m *QuorumStateMachine) onShutdown(e *Shutdown) {
+	if e.TimeoutMs < 0 {
+		slot(m, &m.turn.out.refused).Reason = NegativeTimeout
+		return
+	}
 	m.shutdown = true
 	m.resetKind(ShutdownTimer, e.TimeoutMs)
 	m.wakeUp()
