@@ -182,7 +182,7 @@ func (g *goldenPlayer) init() oracle.Init {
 	in.Seed, in.Dir, in.Endpoints, in.BootstrapServers = nil, s.Directory.String(), map[string]string{}, nil
 	for i := range s.Endpoints.Len() {
 		e := s.Endpoints.At(i)
-		in.Endpoints[e.Name] = e.Address.String()
+		in.Endpoints[e.Name] = e.String()
 	}
 	for _, id := range s.Bootstrap {
 		in.BootstrapServers = append(in.BootstrapServers, oracle.Host(int32(id)))
@@ -378,12 +378,7 @@ func goldenView(s *oracle.State) interact.View {
 		v.Tally = append(v.Tally, "n"+id+" "+strings.ToLower(state))
 	}
 	slices.Sort(v.Tally)
-	for _, list := range [][]oracle.ReplicaState{s.Replicas, s.Observers} {
-		slices.SortFunc(list, func(a, b oracle.ReplicaState) int { return strings.Compare(a.Key, b.Key) })
-		for _, r := range list {
-			v.Progress = append(v.Progress, interact.Progress(goldenKey(r.Key), kraft.Offset(r.End), kraft.Instant(r.LastFetch), kraft.Instant(r.CaughtUp)))
-		}
-	}
+	v.Progress = append(goldenProgress(s.Replicas, interact.Known), goldenProgress(s.Observers, interact.Key)...)
 	for _, c := range s.Conns {
 		switch c.State {
 		case "AWAITING_RESPONSE":
@@ -407,6 +402,15 @@ func goldenView(s *oracle.State) interact.View {
 		v.Endpoints = goldenEndpoints(s.LeaderEndpoints).Len()
 	}
 	return v
+}
+
+func goldenProgress(list []oracle.ReplicaState, name func(kraft.ReplicaKey) string) []string {
+	var out []string
+	slices.SortFunc(list, func(a, b oracle.ReplicaState) int { return strings.Compare(a.Key, b.Key) })
+	for _, r := range list {
+		out = append(out, interact.Progress(name(goldenKey(r.Key)), kraft.Offset(r.End), kraft.Instant(r.LastFetch), kraft.Instant(r.CaughtUp)))
+	}
+	return out
 }
 
 func goldenStored(s []any) string {

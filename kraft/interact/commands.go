@@ -181,7 +181,7 @@ func (w *world) cmdElect(args []string) error {
 }
 
 // pair reads "n1 n2 [API]"; "*" stands for any node, no node for any pair.
-func pair(args []string) (from, to kraft.NodeID, api string, rest []string, err error) {
+func pair(args []string) (from, to kraft.NodeID, api string, rest []string) {
 	from, to = kraft.NoNode, kraft.NoNode
 	for i, a := range args {
 		if a == "*" && i < 2 {
@@ -201,14 +201,11 @@ func pair(args []string) (from, to kraft.NodeID, api string, rest []string, err 
 	if len(rest) > 0 && rest[0] != "once" && rest[0] != "first" && !strings.Contains(rest[0], "=") {
 		api, rest = rest[0], rest[1:]
 	}
-	return from, to, api, rest, nil
+	return from, to, api, rest
 }
 
 func (w *world) cmdDeliver(args []string) error {
-	from, to, api, rest, err := pair(args)
-	if err != nil {
-		return err
-	}
+	from, to, api, rest := pair(args)
 	once := len(rest) > 0 && rest[0] == "once"
 	list := w.between(from, to, api)
 	if len(list) == 0 {
@@ -223,7 +220,7 @@ func (w *world) cmdDeliver(args []string) error {
 }
 
 func (w *world) cmdDrop(args []string) error {
-	from, to, api, _, err := pair(args)
+	from, to, api, _ := pair(args)
 	for _, p := range w.between(from, to, api) {
 		what := named(p)
 		if p.Answer {
@@ -231,7 +228,7 @@ func (w *world) cmdDrop(args []string) error {
 		}
 		w.say("the %s of %s to %s is lost", what, Node(p.From), Node(p.To))
 	}
-	return err
+	return nil
 }
 
 func (w *world) cmdFail(args []string) error {
@@ -243,10 +240,7 @@ func (w *world) cmdFail(args []string) error {
 	if !ok {
 		return fmt.Errorf("%s is no way to fail", args[len(args)-1])
 	}
-	from, to, api, _, err := pair(args[:len(args)-1])
-	if err != nil {
-		return err
-	}
+	from, to, api, _ := pair(args[:len(args)-1])
 	for _, p := range w.between(from, to, api) {
 		if p.Answer {
 			w.net = append(w.net, p)
@@ -278,12 +272,12 @@ func (w *world) cmdCut(args []string) error {
 
 // cmdHold keeps messages from one node to another on their way until they are named: deliver n1 n2 API.
 func (w *world) cmdHold(args []string) error {
-	from, to, api, _, err := pair(args)
+	from, to, api, _ := pair(args)
 	if api == "" {
 		return fmt.Errorf("hold which api?")
 	}
 	w.held = append(w.held, held{from, to, api})
-	return err
+	return nil
 }
 
 func (w *world) cmdHeal([]string) error {
@@ -312,10 +306,7 @@ func (w *world) cmdRequest(args []string) error {
 
 // cmdRespond answers the last request, or the first, in the place of the node that was asked.
 func (w *world) cmdRespond(args []string) error {
-	from, to, api, rest, err := pair(args)
-	if err != nil {
-		return err
-	}
+	from, to, api, rest := pair(args)
 	list := w.between(from, to, api)
 	which, once := len(list)-1, false
 	for len(rest) > 0 && (rest[0] == "once" || rest[0] == "first") {

@@ -41,12 +41,12 @@ func (w *world) requestContent(to kraft.NodeID, api kraft.APIKey, about kraft.Re
 		leader, voter := f.key("leader", kraft.NoReplica), f.key("voter", self)
 		return shrinkBegin(&kraft.ReceiveBeginQuorumEpoch{
 			Request: about, VoterID: voter.ID, VoterDirectoryID: voter.DirectoryID, LeaderID: leader.ID, LeaderEpoch: epoch,
-			LeaderEndpoints: f.listeners("listeners", leader.ID, 1),
+			LeaderEndpoints: f.listeners(leader.ID, 1),
 		})
 	case kraft.EndQuorumEpochAPI:
 		leader := f.key("leader", kraft.NoReplica)
 		return shrinkEnd(&kraft.ReceiveEndQuorumEpoch{
-			Request: about, LeaderID: leader.ID, LeaderEpoch: epoch, LeaderEndpoints: f.listeners("listeners", leader.ID, 0),
+			Request: about, LeaderID: leader.ID, LeaderEpoch: epoch, LeaderEndpoints: f.listeners(leader.ID, 0),
 			Successors: f.keys("successors"),
 		})
 	case kraft.FetchAPI:
@@ -75,14 +75,14 @@ func (w *world) changeContent(api kraft.APIKey, about kraft.Request, epoch kraft
 	switch api {
 	case kraft.AddRaftVoterAPI:
 		return &kraft.ReceiveAddRaftVoter{
-			Request: about, Voter: voter, Endpoints: f.listeners("listeners", voter.ID, 1),
+			Request: about, Voter: voter, Endpoints: f.listeners(voter.ID, 1),
 			AckWhenCommitted: f.text("ack", "committed") == "committed" || about.Version == 0,
 		}
 	case kraft.RemoveRaftVoterAPI:
 		return &kraft.ReceiveRemoveRaftVoter{Request: about, Voter: voter}
 	case kraft.UpdateRaftVoterAPI:
 		return &kraft.ReceiveUpdateRaftVoter{
-			Request: about, FetchEpoch: epoch, Voter: voter, Endpoints: f.listeners("listeners", voter.ID, 1),
+			Request: about, FetchEpoch: epoch, Voter: voter, Endpoints: f.listeners(voter.ID, 1),
 			Versions: kraft.VersionRange{Min: int16(f.number("min", 0)), Max: int16(f.number("max", 1))},
 		}
 	}
@@ -91,9 +91,9 @@ func (w *world) changeContent(api kraft.APIKey, about kraft.Request, epoch kraft
 }
 
 // listeners reads how many listeners of a node are named: 0, 1, 2, or "second", which is not the channel listener.
-func (f *fields) listeners(name string, id kraft.NodeID, otherwise int) kraft.Endpoints {
+func (f *fields) listeners(id kraft.NodeID, otherwise int) kraft.Endpoints {
 	port := uint16(f.number("port", 9093))
-	text := f.text(name, strconv.Itoa(otherwise))
+	text := f.text("listeners", strconv.Itoa(otherwise))
 	switch text {
 	case "0":
 		return kraft.Endpoints{}

@@ -2,6 +2,7 @@ package interact
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -217,7 +218,7 @@ const Drew = "draws %d ms for its %s timer"
 
 // send takes a request or a reply. Requests are put into order later.
 func (n *machine) send(action kraft.Action) bool {
-	if content, to, api, ok := received(action, 99); content != nil {
+	if content, to, api, _ := received(action, math.MaxInt16); content != nil {
 		version := n.profile.APIs[0].Max
 		if r, known := n.profile.Range(api); known {
 			version = r.Max
@@ -225,7 +226,8 @@ func (n *machine) send(action kraft.Action) bool {
 		if limit, known := n.setup.Limits[api]; known {
 			version = min(version, limit)
 		}
-		if content, _, _, ok = received(action, version); !ok {
+		content, _, _, ok := received(action, version)
+		if !ok {
 			content = nil
 		}
 		p := &Packet{From: n.setup.ID, To: nodeOf(to.Address), API: api, Version: version, Record: to.Record, Content: content, Handle: to.CorrelationID}

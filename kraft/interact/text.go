@@ -57,7 +57,7 @@ func Voters(set kraft.VoterSet) string {
 	var all []string
 	for i := range set.Len() {
 		v := set.At(i)
-		text := Key(kraft.ReplicaKey{ID: v.Key.ID, DirectoryID: known(v.Key)})
+		text := Known(v.Key)
 		if a, ok := v.Endpoints.Address(Channel); ok && a != Address(v.Key.ID) {
 			text += " at " + a.String()
 		}
@@ -69,12 +69,12 @@ func Voters(set kraft.VoterSet) string {
 	return strings.Join(all, ", ")
 }
 
-// known is a voter's directory id. That a static voter has none goes without saying.
-func known(k kraft.ReplicaKey) kraft.DirectoryID {
+// Known names a voter. That a static voter has no directory id goes without saying.
+func Known(k kraft.ReplicaKey) string {
 	if k.DirectoryID.IsZero() {
-		return Directory(k.ID, "")
+		return Node(k.ID)
 	}
-	return k.DirectoryID
+	return Key(k)
 }
 
 // Persists tells what is written to the quorum-state file.

@@ -86,9 +86,7 @@ func (n *machine) viewRole(v *View) {
 		timer("election", kraft.ElectionTimer)
 	case *kraft.Leader:
 		v.HighWatermark = r.HighWatermark
-		for _, list := range [][]kraft.Replica{r.Voters, r.Observers} {
-			v.Progress = append(v.Progress, progress(list)...)
-		}
+		v.Progress = append(progress(r.Voters, Known), progress(r.Observers, Key)...)
 		timer("check-quorum", kraft.CheckQuorumTimer)
 		timer("begin-quorum-epoch", kraft.BeginQuorumEpochTimer)
 		if r.Accumulator.Lingering {
@@ -101,7 +99,7 @@ func (n *machine) viewRole(v *View) {
 func Successors(keys []kraft.ReplicaKey) []string {
 	var list []string
 	for _, k := range keys {
-		list = append(list, Key(kraft.ReplicaKey{ID: k.ID, DirectoryID: known(k)}))
+		list = append(list, Known(k))
 	}
 	return list
 }
@@ -115,23 +113,22 @@ func tally(t kraft.Tally) []string {
 	return list
 }
 
-func progress(list []kraft.Replica) []string {
+func progress(list []kraft.Replica, name func(kraft.ReplicaKey) string) []string {
 	var out []string
 	sorted := slices.Clone(list)
 	slices.SortFunc(sorted, func(a, b kraft.Replica) int { return cmp.Compare(a.Key.String(), b.Key.String()) })
 	for _, r := range sorted {
-		out = append(out, Progress(r.Key, r.End, r.LastFetch, r.LastCaughtUp))
+		out = append(out, Progress(name(r.Key), r.End, r.LastFetch, r.LastCaughtUp))
 	}
 	return out
 }
 
 // Progress is what a leader knows of a replica, in words.
-func Progress(k kraft.ReplicaKey, end kraft.Offset, fetched, caughtUp kraft.Instant) string {
-	text := Key(kraft.ReplicaKey{ID: k.ID, DirectoryID: known(k)})
+func Progress(name string, end kraft.Offset, fetched, caughtUp kraft.Instant) string {
 	if end < 0 {
-		return text + " unknown"
+		return name + " unknown"
 	}
-	text += fmt.Sprintf(" at %d", end)
+	text := fmt.Sprintf("%s at %d", name, end)
 	if fetched >= 0 {
 		text += fmt.Sprintf(", fetched %d", fetched)
 	}
