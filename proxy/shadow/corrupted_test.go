@@ -155,7 +155,11 @@ func TestCorrupted_StreamsNeverDiverge(t *testing.T) {
 	seeds := []uint64{*corruptionSeed}
 	if *corruptionSeed == 0 {
 		seeds = seeds[:0]
-		for range 12 {
+		runs := 12
+		if testing.Short() {
+			runs = 2
+		}
+		for range runs {
 			seeds = append(seeds, rand.Uint64())
 		}
 	}

@@ -96,7 +96,7 @@ func TestEpochNeverFalls_RefusedVoteBumpsTheEpoch(t *testing.T) { // key validat
 
 func TestEpochNeverFalls_ManyEpochsTakeLittleMemory(t *testing.T) {
 	s := newStage(t).meet(1, 2)
-	for e := range kraft.Epoch(20000) {
+	for e := range kraft.Epoch(3000) {
 		s.ask(2, 1, fetch(e, 0, 0)).answer(notLeader(e, -1))
 	}
 	for _, n := range s.c.nodeList {

@@ -127,7 +127,11 @@ func FuzzShadow(f *testing.F) {
 func TestGarbage_NeverDiverges(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 2))
-	for range 3000 {
+	runs := 3000
+	if testing.Short() {
+		runs = 300
+	}
+	for range runs {
 		b := make([]byte, r.IntN(3000))
 		for i := range b {
 			b[i] = byte(r.Uint32())

@@ -2,7 +2,10 @@ package shadow
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/understudy-kafka/understudy/kraft"
 	"github.com/understudy-kafka/understudy/recordings"
@@ -157,8 +160,10 @@ func TestNames_OtherClientsSpeakForNobody(t *testing.T) { // a tool may send wha
 
 func TestLookahead_WaitsForNamesAndIsBounded(t *testing.T) {
 	s := capturedStage(t)
-	for range windowFrames/2 + 10 {
-		s.ask(2, 1, fetch(5, 0, 0)).answer(notLeader(5, -1))
+	for range windowBytes/60_000 + 10 {
+		r := fetch(5, 0, 0)(s, 2, 1).(*kmsg.FetchRequest)
+		r.Rack = strings.Repeat("x", 60_000)
+		s.line(2, 1).send(r).answer(notLeader(5, -1))
 	}
 	if s.c.window != nil || s.c.order == 0 {
 		t.Error("the window did not end")
