@@ -113,7 +113,7 @@ type mainJob struct {
 
 func killAndRestartLeader(t *testing.T, b build) *mainJob {
 	t.Helper()
-	ctx := kafkatest.Deadline(t, 3*time.Minute)
+	ctx := kafkatest.Deadline(t, 6*time.Minute)
 	r := &mainJob{quorum: kafkatest.New(t, kafka.Config{Release: kafka.MustRelease(b.release), Voters: b.voters, Brokers: 1, Proxied: true})}
 	q := r.quorum
 	var upstreams []string
@@ -127,13 +127,15 @@ func killAndRestartLeader(t *testing.T, b build) *mainJob {
 	defer watching.Wait()
 	defer endWatch()
 
-	first, err := q.StartAll(ctx)
+	_, err := q.StartAll(ctx)
 	must(t, err)
 	var topics []string
 	for i := range 20 {
 		topics = append(topics, fmt.Sprintf("topic-%d", i))
 	}
 	must(t, q.CreateTopics(ctx, 1, topics...))
+	first, err := q.WaitLeader(ctx)
+	must(t, err)
 	must(t, q.Kill(first.Node))
 	second, err := q.WaitEpochAbove(ctx, first.Epoch)
 	must(t, err)

@@ -56,7 +56,7 @@ func TestMatrix_LegalTroubleIsNoDivergence(t *testing.T) {
 	onlyMatrix(t)
 	for _, x := range troubles() {
 		t.Run(x.name, func(t *testing.T) {
-			ctx := kafkatest.Deadline(t, 4*time.Minute)
+			ctx := kafkatest.Deadline(t, 8*time.Minute)
 			x.cfg.Proxied = true
 			q := kafkatest.New(t, x.cfg)
 			flags := []string{"--include-records"}

@@ -28,7 +28,7 @@ import (
 // seconds without forwarding with an election; a connection that is lost would show in the kernel's table.
 func TestKafka_TroubleOfTheProxysOwnStaysItsOwn(t *testing.T) {
 	needKafka(t)
-	ctx := kafkatest.Deadline(t, 4*time.Minute)
+	ctx := kafkatest.Deadline(t, 8*time.Minute)
 	q := kafkatest.New(t, kafka.Config{Release: kafka.MustRelease("4.4.0"), Voters: kafka.Dynamic, Proxied: true})
 	ports, err := kafka.TakePorts(1)
 	must(t, err)

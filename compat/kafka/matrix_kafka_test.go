@@ -36,7 +36,7 @@ func TestMatrix_MixedReleasesFormOneQuorum(t *testing.T) {
 			for i, r := range c.releases {
 				cfg.Releases[kraft.NodeID(i+1)] = kafka.MustRelease(r)
 			}
-			ctx := kafkatest.Deadline(t, 3*time.Minute)
+			ctx := kafkatest.Deadline(t, 6*time.Minute)
 			q, leader := kafkatest.Start(t, cfg)
 			for range 2 {
 				must(t, q.Kill(leader.Node))
@@ -59,7 +59,7 @@ func TestMatrix_CombinedNodesServeClients(t *testing.T) {
 	onlyMatrix(t)
 	for _, release := range []string{"3.9.2", "4.0.0", "4.4.0"} {
 		t.Run(release, func(t *testing.T) {
-			ctx := kafkatest.Deadline(t, 3*time.Minute)
+			ctx := kafkatest.Deadline(t, 6*time.Minute)
 			q, leader := kafkatest.Start(t, kafka.Config{Release: kafka.MustRelease(release), Combined: true, Voters: kafka.Dynamic})
 			must(t, q.CreateTopics(ctx, 3, "combined"))
 			must(t, q.Kill(leader.Node))
@@ -77,7 +77,7 @@ func TestMatrix_WipedFollowerComesBackBySnapshot(t *testing.T) {
 	onlyMatrix(t)
 	for _, c := range []quorumCase{{"4.0.2", kafka.Static}, {"4.2.1", kafka.Dynamic}, {"4.4.0", kafka.Dynamic}} {
 		t.Run(c.release, func(t *testing.T) {
-			ctx := kafkatest.Deadline(t, 2*time.Minute)
+			ctx := kafkatest.Deadline(t, 4*time.Minute)
 			release := kafka.MustRelease(c.release)
 			q, leader := kafkatest.Start(t, kafka.Config{Release: release, Voters: c.voters, Properties: release.SnapshotsSoon()})
 			follower := other(q, leader.Node)

@@ -128,16 +128,18 @@ func (q *Quorum) StartAll(ctx context.Context) (Elected, error) {
 	if err := q.Start(ctx); err != nil {
 		return Elected{}, err
 	}
-	leader, err := q.WaitLeader(ctx)
-	if err != nil {
+	if leader, err := q.WaitLeader(ctx); err != nil {
 		return leader, err
 	}
 	if brokers := q.Brokers(); len(brokers) > 0 {
 		if err := q.Start(ctx, brokers...); err != nil {
-			return leader, err
+			return Elected{}, err
 		}
 	}
-	return leader, q.WaitReady(ctx)
+	if err := q.WaitReady(ctx); err != nil {
+		return Elected{}, err
+	}
+	return q.WaitLeader(ctx) // starting nodes take processor time: the first may have lost its office
 }
 
 // Stop ends a node in order (SIGTERM): a leader resigns first.
@@ -195,7 +197,7 @@ func (q *Quorum) Pid(id kraft.NodeID) int {
 }
 
 // closeTimeout bounds the orderly part of CloseInOrder.
-const closeTimeout = 10 * time.Second
+const closeTimeout = 30 * time.Second
 
 // Close kills what runs and waits for the end of all of it. Logs and data stay in Config.Dir.
 func (q *Quorum) Close() error { return q.close(syscall.SIGKILL) }

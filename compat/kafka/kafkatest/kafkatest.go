@@ -53,7 +53,7 @@ func New(t testing.TB, cfg kafka.Config) *kafka.Quorum {
 func Start(t testing.TB, cfg kafka.Config) (*kafka.Quorum, kafka.Elected) {
 	t.Helper()
 	q := New(t, cfg)
-	leader, err := q.StartAll(Deadline(t, 2*time.Minute))
+	leader, err := q.StartAll(Deadline(t, 5*time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}
