@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/understudy-kafka/understudy/compat/oracle"
 )
@@ -27,8 +28,8 @@ func (t *Twin) Replay(schedule []oracle.Command) error {
 	return nil
 }
 
-// shrinkTrials bounds how often a schedule is replayed to make it smaller.
-const shrinkTrials = 300
+// shrinkTime bounds how long a schedule is made smaller.
+const shrinkTime = 30 * time.Second
 
 // Shrink makes a failing schedule smaller: to the commands of the node that differs, then to those without which the
 // difference goes away. It returns the smallest schedule found and its difference.
@@ -36,9 +37,9 @@ func (t *Twin) Shrink(schedule []oracle.Command, found *Difference) ([]oracle.Co
 	every := t.StateEvery
 	defer func() { t.StateEvery = every }()
 	t.StateEvery = 1
-	trials := 0
+	until := time.Now().Add(shrinkTime)
+	more := func() bool { return time.Now().Before(until) }
 	try := func(candidate []oracle.Command) ([]oracle.Command, *Difference) {
-		trials++
 		var d *Difference
 		if err := t.Replay(candidate); errors.As(err, &d) && d.kind() == found.kind() {
 			return slices.Clone(t.schedule), d // up to the command that differs
@@ -51,8 +52,8 @@ func (t *Twin) Shrink(schedule []oracle.Command, found *Difference) ([]oracle.Co
 		return schedule, found
 	}
 	best, found = shorter, d
-	for size := len(best) / 2; size > 0 && trials < shrinkTrials; size /= 2 {
-		for at := len(best) - size; at > 0 && trials < shrinkTrials; at -= size { // the first command starts the node
+	for size := len(best) / 2; size > 0 && more(); size /= 2 {
+		for at := len(best) - size; at > 0 && more(); at -= size { // the first command starts the node
 			if at+size > len(best) {
 				continue
 			}
@@ -66,7 +67,7 @@ func (t *Twin) Shrink(schedule []oracle.Command, found *Difference) ([]oracle.Co
 		simple.During, simple.Expire, simple.State = 0, false, false
 		candidate := slices.Clone(best)
 		candidate[i] = simple
-		if trials >= shrinkTrials {
+		if !more() {
 			break
 		}
 		if shorter, d := try(candidate); d != nil && len(shorter) == len(best) {
