@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/understudy-kafka/understudy/internal/child"
 	"github.com/understudy-kafka/understudy/internal/need"
 )
 
@@ -19,7 +20,7 @@ type Oracle struct {
 	Build Build
 	Calls int64 // commands so far
 
-	cmd    *exec.Cmd
+	jvm    *child.Process // dies with this process
 	in     io.WriteCloser
 	out    *bufio.Reader
 	stderr tail
@@ -44,18 +45,18 @@ func Start(ctx context.Context, b Build) (*Oracle, error) {
 		return nil, err
 	}
 	args := append(append([]string{}, defaultJVM...), b.JVM...)
-	o := &Oracle{Build: b, cmd: exec.CommandContext(ctx, "java", append(args, "-cp", classpath, "org.apache.kafka.raft.OracleMain")...)}
-	o.cmd.Stderr = &o.stderr
-	o.cmd.WaitDelay = 5 * time.Second
-	if o.in, err = o.cmd.StdinPipe(); err != nil {
+	o := &Oracle{Build: b}
+	cmd := exec.CommandContext(ctx, "java", append(args, "-cp", classpath, "org.apache.kafka.raft.OracleMain")...)
+	cmd.Stderr = &o.stderr
+	if o.in, err = cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
-	out, err := o.cmd.StdoutPipe()
+	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
 	}
 	o.out = bufio.NewReaderSize(out, 1<<16)
-	if err := o.cmd.Start(); err != nil {
+	if o.jvm, err = child.Start(cmd); err != nil {
 		return nil, fmt.Errorf("starting the oracle of Kafka %s: %w", b.Version, err)
 	}
 	hello, err := o.Do(Command{Cmd: "hello"})
@@ -98,7 +99,7 @@ func (o *Oracle) DoLine(line []byte) ([]byte, error) {
 		}
 	}
 	if o.hung == nil {
-		o.hung = time.AfterFunc(patience, func() { _ = o.cmd.Process.Kill() })
+		o.hung = time.AfterFunc(patience, func() { _ = o.jvm.Kill() })
 	} else {
 		o.hung.Reset(patience)
 	}
@@ -117,11 +118,17 @@ func (o *Oracle) DoLine(line []byte) ([]byte, error) {
 // Close ends the harness and waits for it.
 func (o *Oracle) Close() error {
 	if _, err := io.WriteString(o.in, "{\"cmd\":\"quit\"}\n"); err != nil {
-		_ = o.cmd.Process.Kill() // its end is reported by Wait
+		_ = o.jvm.Kill() // it has ended or is about to: Exit tells
 	}
 	_ = o.in.Close()
-	if err := o.cmd.Wait(); err != nil {
-		return fmt.Errorf("oracle of Kafka %s: %w%s", o.Build.Version, err, &o.stderr)
+	select {
+	case <-o.jvm.Done():
+	case <-time.After(patience):
+		_ = o.jvm.Kill()
+		<-o.jvm.Done()
+	}
+	if o.jvm.ExitCode() != 0 {
+		return fmt.Errorf("oracle of Kafka %s: %s%s", o.Build.Version, o.jvm.Exit(), &o.stderr)
 	}
 	return nil
 }
