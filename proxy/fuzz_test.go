@@ -15,6 +15,7 @@ func FuzzTap(f *testing.F) {
 	f.Add([]byte("GET / HTTP/1.1\r\n"), uint8(1))
 	f.Add([]byte{0, 0, 0}, uint8(2))
 	f.Fuzz(func(t *testing.T, stream []byte, step uint8) {
+		stream = stream[:min(len(stream), 4096)] // longer ones are only slower
 		tp := newTapping(1 << 20)
 		r := newRelay(1, 0, -1, -1)
 		for rest := stream; len(rest) > 0; {
