@@ -111,9 +111,14 @@ func (c *Checker) start() (s *checkerSession, wait func() error, err error) {
 		return nil, nil, fmt.Errorf("start checker %s: %w", c.opts.Command[0], err)
 	}
 	cmd := exec.Command(c.opts.Command[0], c.opts.Command[1:]...)
-	stdin, err := cmd.StdinPipe()
+	stdin, pipe, err := newPipe()
 	if err != nil {
 		return fail(err)
+	}
+	defer stdin.Close()
+	cmd.Stdin = stdin
+	fail = func(err error) (*checkerSession, func() error, error) {
+		return nil, nil, fmt.Errorf("start checker %s: %w", c.opts.Command[0], errors.Join(err, pipe.Close()))
 	}
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
@@ -123,30 +128,27 @@ func (c *Checker) start() (s *checkerSession, wait func() error, err error) {
 	if err != nil {
 		return fail(err)
 	}
-	f := newFeed(c.opts.Memory)
-	w, err := recordings.NewWriter(f, c.opts.Stream)
+	f, err := newFeed(pipe, c.opts.Memory)
 	if err != nil {
 		return fail(err)
 	}
 	if err := startApart(cmd, c.opts.Nice); err != nil {
 		return fail(err)
 	}
+	w, err := recordings.NewWriter(f, c.opts.Stream)
+	if err != nil {
+		_ = cmd.Process.Kill()
+		return fail(errors.Join(err, cmd.Wait()))
+	}
 	s = &checkerSession{cmd: cmd, feed: f, writer: w, begun: time.Now(), ended: make(chan struct{})}
 	var pipes sync.WaitGroup
 	pipes.Go(func() { c.readEvents(stdout) })
 	pipes.Go(func() { c.readMessages(stderr) })
-	pumped := make(chan struct{})
-	go func() {
-		defer close(pumped)
-		_ = f.pump(stdin) // an error means that the child is gone; its exit says why
-		_ = stdin.Close()
-	}()
 	wait = func() error {
 		pipes.Wait()
 		err := cmd.Wait()
+		_ = closePipe(pipe)
 		close(s.ended)
-		f.end()
-		<-pumped
 		return err
 	}
 	c.session.Store(s)
@@ -319,6 +321,7 @@ func (c *Checker) Idle(int64) {
 	if c.current == nil {
 		return
 	}
+	c.current.feed.flush()
 	_ = c.current.writer.Flush()
 	stalled := c.current.feed.stalled() > stallAfter
 	if stalled && !c.stalled.Load() {
@@ -336,7 +339,12 @@ func (c *Checker) Close() error {
 			c.adopt(s)
 		}
 		_ = s.writer.Close()
-		s.feed.end()
+		fed := make(chan struct{})
+		go func() {
+			defer close(fed)
+			_ = s.feed.end() // an error means that the child is gone; its exit says why
+		}()
+		defer func() { <-fed }()
 		timer := time.NewTimer(c.opts.Grace)
 		defer timer.Stop()
 		select {

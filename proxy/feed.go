@@ -1,101 +1,127 @@
 package proxy
 
 import (
+	"errors"
 	"io"
-	"sync"
+	"os"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/understudy-kafka/understudy/recordings"
 )
 
-// feed takes what is written to it at once or not at all, up to a limit, and passes it on to a pipe at the pace of
-// the reader there.
+// feed writes to a pipe without ever waiting for its reader: what the pipe does not take now waits in memory, up to a
+// limit. It belongs to the recorder's goroutine, which comes by every few milliseconds; a goroutine of its own would
+// cost a wake-up each time.
 type feed struct {
+	pipe  *os.File
+	raw   syscall.RawConn
 	limit int
 
-	mu     sync.Mutex
 	queued []byte
-	ended  bool
-	wake   chan struct{}
-
-	moved atomic.Int64 // when the pipe last took something, Unix nanoseconds
-	full  atomic.Bool  // the last write found no room
+	broken error
+	since  atomic.Int64 // Unix nanoseconds from when on the pipe has taken nothing of what waits; 0: nothing waits
 }
 
-func newFeed(limit int) *feed {
-	f := &feed{limit: limit, wake: make(chan struct{}, 1)}
-	f.moved.Store(time.Now().UnixNano())
-	return f
+func newFeed(pipe *os.File, limit int) (*feed, error) {
+	raw, err := pipe.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	return &feed{pipe: pipe, raw: raw, limit: limit}, nil
 }
 
 // Write takes all of b, or nothing and returns [recordings.ErrBusy].
 func (f *feed) Write(b []byte) (int, error) {
-	f.mu.Lock()
-	if f.ended {
-		f.mu.Unlock()
-		return 0, io.ErrClosedPipe
+	f.flush()
+	if f.broken != nil {
+		return 0, f.broken
 	}
-	busy := len(f.queued) > 0 && len(f.queued)+len(b) > f.limit
-	if !busy {
-		f.queued = append(f.queued, b...)
-	}
-	f.mu.Unlock()
-	f.full.Store(busy)
-	if busy {
+	n := 0
+	if len(f.queued) == 0 {
+		n = f.try(b)
+	} else if len(f.queued)+len(b) > f.limit {
 		return 0, recordings.ErrBusy
 	}
-	f.ring()
+	if n < len(b) {
+		f.queued = append(f.queued, b[n:]...)
+		f.mark(n > 0)
+	}
 	return len(b), nil
 }
 
-// end lets pump return once everything has been passed on.
-func (f *feed) end() {
-	f.mu.Lock()
-	f.ended = true
-	f.mu.Unlock()
-	f.ring()
+// flush writes as much as the pipe takes now.
+func (f *feed) flush() {
+	if len(f.queued) == 0 || f.broken != nil {
+		return
+	}
+	n := f.try(f.queued)
+	rest := copy(f.queued, f.queued[n:])
+	f.queued = f.queued[:rest]
+	if rest == 0 && cap(f.queued) > 1<<20 { // do not keep the memory of a long wait
+		f.queued = nil
+	}
+	f.mark(n > 0)
 }
 
-func (f *feed) ring() {
-	select {
-	case f.wake <- struct{}{}:
-	default:
+// mark keeps since.
+func (f *feed) mark(moved bool) {
+	switch {
+	case len(f.queued) == 0:
+		f.since.Store(0)
+	case moved || f.since.Load() == 0:
+		f.since.Store(time.Now().UnixNano())
 	}
 }
 
-// pump passes everything on until the end or an error of the pipe.
-func (f *feed) pump(pipe io.Writer) error {
-	var batch []byte
-	for {
-		f.mu.Lock()
-		batch, f.queued = f.queued, batch[:0]
-		ended := f.ended
-		f.mu.Unlock()
-		if len(batch) == 0 {
-			if ended {
-				return nil
+// try writes what the pipe takes without waiting.
+func (f *feed) try(b []byte) (n int) {
+	err := f.raw.Write(func(fd uintptr) bool {
+		for len(b) > n {
+			k, errno := syscall.Write(int(fd), b[n:])
+			if errors.Is(errno, syscall.EINTR) {
+				continue
 			}
-			<-f.wake
-			continue
+			if errno != nil {
+				if !errors.Is(errno, syscall.EAGAIN) {
+					f.broken = errno
+				}
+				return true
+			}
+			n += k
 		}
-		if _, err := pipe.Write(batch); err != nil {
-			return err
-		}
-		f.moved.Store(time.Now().UnixNano())
-		if cap(batch) > 1<<20 { // do not keep the memory of a rare big frame
-			batch = nil
-		}
+		return true
+	})
+	if err != nil {
+		f.broken = err // closed, since the reader is gone
 	}
+	return n
+}
+
+// end writes what is left, waiting for the reader, and closes the pipe.
+func (f *feed) end() error {
+	var err error
+	if f.broken == nil && len(f.queued) > 0 {
+		_, err = f.pipe.Write(f.queued)
+	}
+	f.queued = nil
+	return errors.Join(err, closePipe(f.pipe))
+}
+
+// closePipe closes a pipe that may be closed already.
+func closePipe(c io.Closer) error {
+	if err := c.Close(); !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	return nil
 }
 
 // stalled is for how long the reader has taken nothing of what waits for it.
 func (f *feed) stalled() time.Duration {
-	f.mu.Lock()
-	waiting := len(f.queued) > 0
-	f.mu.Unlock()
-	if !waiting {
+	since := f.since.Load()
+	if since == 0 {
 		return 0
 	}
-	return time.Duration(time.Now().UnixNano() - f.moved.Load())
+	return time.Duration(time.Now().UnixNano() - since)
 }

@@ -35,6 +35,7 @@ type loop struct {
 	timers     timers
 	draining   bool
 	drained    func()
+	recent     int64  // see instant
 	entry      entry  // being built
 	payload    []byte // of it, where it has to be built
 	decoder    wire.Decoder
@@ -60,6 +61,16 @@ func newLoop(clk clock, q *queue, r *rules, log *folder, stats *counters) (*loop
 
 func (l *loop) now() int64 { return l.clock.now() }
 
+// instant is when the bytes that have just been read were there. Within one batch of events it is the instant of the
+// last write, which came right before the read: asking the clock again would cost more than it tells. It is not
+// before any write of which those bytes can be a consequence.
+func (l *loop) instant() int64 {
+	if l.recent == 0 {
+		l.recent = l.now()
+	}
+	return l.recent
+}
+
 // post runs f on the loop's goroutine. It reports false when the loop has ended and f will not run.
 func (l *loop) post(f func()) bool {
 	l.mail.Lock()
@@ -84,10 +95,13 @@ func (l *loop) run() error {
 			return err
 		}
 		l.stats.waits.add(1)
+		l.recent = 0
 		for i := range events {
 			l.event(&events[i])
 		}
-		l.timers.run(l.now())
+		if len(l.timers.heap) > 0 {
+			l.timers.run(l.now())
+		}
 		if len(l.unsaid) > 0 {
 			l.sayClosed()
 		}
@@ -102,6 +116,9 @@ func (l *loop) run() error {
 func (l *loop) patience() int {
 	if len(l.unsaid) > 0 {
 		return 5
+	}
+	if len(l.timers.heap) == 0 {
+		return -1
 	}
 	return l.timers.next(l.now())
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"os"
 	"os/exec"
 	"sync/atomic"
 	"time"
@@ -35,5 +36,7 @@ func (*loop) shut()               {}
 func detach(c *net.TCPConn) (int, error) { return -1, errors.Join(errPlatform, c.Close()) }
 
 func closeFD(int) {}
+
+func newPipe() (stdin, pipe *os.File, err error) { return os.Pipe() }
 
 func startApart(cmd *exec.Cmd, _ int) error { return cmd.Start() }

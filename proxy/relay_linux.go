@@ -121,7 +121,7 @@ func (l *loop) readable(f *flow) {
 		l.finish(f)
 		return
 	}
-	seen := l.now()
+	seen := l.instant()
 	l.stats.bytes[f.dir].add(uint64(n))
 	if f.held != nil {
 		l.gated(f, l.chunk[:n], seen)
@@ -149,7 +149,8 @@ func (l *loop) send(f *flow, b []byte, seen int64) {
 // wrote records what has been written on. A frame with a fault is recorded when all of it has been.
 func (l *loop) wrote(f *flow, b []byte, seen int64) {
 	if f.held == nil || f.held.telling == nil {
-		l.tap(f, b, seen, l.now())
+		l.recent = l.now()
+		l.tap(f, b, seen, l.recent)
 	}
 }
 

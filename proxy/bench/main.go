@@ -11,6 +11,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -33,6 +34,7 @@ type options struct {
 }
 
 func main() {
+	signal.Ignore(syscall.SIGPIPE) // the processes are to be stopped though nobody reads the report
 	role := flag.String("role", "", "internal: what this process is")
 	upstream := flag.String("upstream", "", "internal: where a relay forwards to")
 	var o options
@@ -45,7 +47,12 @@ func main() {
 	flag.Uint64Var(&o.seed, "seed", 1, "of the bootstrap")
 	flag.BoolVar(&o.stalls, "stalls", true, "also measure with checkers and disks that fail")
 	flag.Parse()
-	if err := play(*role, *upstream, o); err != nil {
+	err := play(*role, *upstream, o)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && *role == "" {
+		os.Exit(exit.ExitCode()) // it has said why
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", *role, err)
 		os.Exit(1)
 	}
@@ -65,6 +72,9 @@ func play(role, upstream string, o options) error {
 		<-c
 		return nil
 	}
+	if role == "" {
+		return standApart()
+	}
 	if _, err := os.Stat(o.understudy); err != nil {
 		return fmt.Errorf("%w; make build makes it", err)
 	}
@@ -73,12 +83,18 @@ func play(role, upstream string, o options) error {
 
 // measure runs the whole benchmark.
 func measure(o options) error {
-	standApart()
 	b, err := newBench(o)
 	if err != nil {
 		return err
 	}
 	defer b.stop()
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-ended
+		b.stop()
+		os.Exit(1)
+	}()
 	fmt.Printf("# understudy beside a bare io.Copy relay\n\n%d rounds of %s a target; load, backend and relays on processor %d, the checker on %d; recording and checker on.\n",
 		o.rounds, o.slice, o.cpu, o.checkerCPU)
 	var failed []string

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -17,12 +18,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// standApart makes a session of this process and its children and, where that is allowed, has the scheduler prefer it:
-// what else runs on the machine disturbs less. Among themselves the children stay equal (sched(7), autogroups).
-func standApart() {
-	if _, err := unix.Setsid(); err == nil {
-		_ = os.WriteFile("/proc/self/autogroup", []byte("-19"), 0)
+// standApart runs this program again in a session of its own and, where that is allowed, has the scheduler prefer it: what
+// else runs on the machine disturbs less. Among themselves the processes stay equal (sched(7), autogroups).
+func standApart() error {
+	cmd := exec.Command(self(), append([]string{"-role", "main"}, os.Args[1:]...)...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if err := cmd.Start(); err != nil {
+		return err
 	}
+	_ = os.WriteFile(fmt.Sprintf("/proc/%d/autogroup", cmd.Process.Pid), []byte("-19"), 0)
+	go func() {
+		for range signals {
+			_ = cmd.Process.Signal(syscall.SIGTERM) // the session does not get what the terminal sends
+		}
+	}()
+	return cmd.Wait()
 }
 
 // process is a child of the benchmark.
@@ -57,6 +70,7 @@ func start(cpu int, name string, args ...string) (*process, error) {
 		return nil, err
 	}
 	p.stdout = bufio.NewReader(out)
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}

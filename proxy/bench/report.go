@@ -130,6 +130,7 @@ func (b *bench) tellStalls(results [][]outcome) (failed []string) {
 	stalled := b.all[len(b.all)-len(results)+1:]
 	for i, t := range stalled {
 		m := b.ratio(t.name, paired(results[i+1], results[0], p99), gateText("<=", p99Limit))
+		b.ratio(t.name+", processor time", paired(results[i+1], results[0], busy), "")
 		if m > p99Limit {
 			failed = append(failed, fmt.Sprintf("%s: p99 %.3f times that in order, want at most %.2f", t.name, m, p99Limit))
 		}
