@@ -26,6 +26,7 @@ type dumpFlags struct {
 	conns     []uint
 	limit     uint64
 	follow    bool
+	canonical bool
 }
 
 func newDumpCommand() *cobra.Command {
@@ -46,6 +47,7 @@ What a redacted recording withholds is named, not shown. Secrets are never print
   understudy dump --node 2 --epoch 7 --listener 1=c1:9093 --listener 2=c2:9093 capture.pcap.gz
   tcpdump -i any -w - 'tcp port 9093' | understudy dump -
   understudy dump -o json --key Fetch run | jq .body
+  understudy dump --canonical run | grep -A1 -B1 'not canonical'
   understudy dump --follow run`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -61,6 +63,7 @@ What a redacted recording withholds is named, not shown. Secrets are never print
 	f.UintSliceVar(&flags.conns, "conn", nil, "only this connection")
 	f.Uint64Var(&flags.limit, "limit", 0, "stop after so many lines; 0: never")
 	f.BoolVar(&flags.follow, "follow", false, "wait for more at the end of a recording that is being written")
+	f.BoolVar(&flags.canonical, "canonical", false, "say where the bytes of a message are not what Kafka would have written")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("key", cobra.FixedCompletions(keyNames(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd

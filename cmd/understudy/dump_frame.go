@@ -128,6 +128,7 @@ func (d *dumper) frameText(c *dumpedConn, o *recordings.Observation, f *dumpedFr
 		d.out = append(d.out, ']')
 	}
 	d.out = append(d.out, '\n')
+	d.appendFindings(d.canonical(o, f))
 }
 
 // message prints what the frame says.
@@ -221,6 +222,7 @@ type dumpedLine struct {
 	CorrelationID *int32           `json:"correlationId,omitempty"`
 	ClientID      string           `json:"clientId,omitempty"`
 	Body          json.RawMessage  `json:"body,omitempty"`
+	Findings      []dumpedFinding  `json:"notCanonical,omitempty"`
 	Withheld      []dumpedWithheld `json:"withheld,omitempty"`
 	Fault         *dumpedFault     `json:"fault,omitempty"`
 	Gap           *dumpedGap       `json:"gap,omitempty"`
@@ -271,6 +273,7 @@ func (d *dumper) frameJSON(c *dumpedConn, o *recordings.Observation, f *dumpedFr
 			e.Body = bodyJSON(o.Dir, f.header, f.body)
 		}
 	}
+	e.Findings = dumpedFindings(d.canonical(o, f))
 	for _, w := range f.withheld {
 		shown := dumpedWithheld{Start: w.Start, End: w.End, CRCValid: w.CRCValid}
 		if w.SHA256 != [32]byte{} {
