@@ -34,16 +34,16 @@ func troubles() []trouble {
 	mixed := map[kraft.NodeID]kafka.Release{1: kafka.MustRelease("4.0.2"), 2: v421, 3: v440}
 	snapshots := v421.SnapshotsSoon()
 	return []trouble{
-		{name: "leaders killed at fast timeouts, 4.4.0", cfg: kafka.Config{Release: v440, Voters: kafka.Dynamic, Timeouts: kafka.FastTimeouts}, happen: killLeaders(6)},
-		{name: "leaders killed at fast timeouts, 4.0.0", cfg: kafka.Config{Release: v400, Timeouts: kafka.FastTimeouts}, happen: killLeaders(6)},
-		{name: "leaders stopped in order, 4.1.2", cfg: kafka.Config{Release: v412, Timeouts: kafka.FastTimeouts}, happen: stopLeaders(5)},
-		{name: "leaders paused, 4.4.0", cfg: kafka.Config{Release: v440, Voters: kafka.Dynamic, Brokers: 1}, happen: pauseLeaders(3)},
+		{name: "leaders killed at fast timeouts on 4.4.0", cfg: kafka.Config{Release: v440, Voters: kafka.Dynamic, Timeouts: kafka.FastTimeouts}, happen: killLeaders(6)},
+		{name: "leaders killed at fast timeouts on 4.0.0", cfg: kafka.Config{Release: v400, Timeouts: kafka.FastTimeouts}, happen: killLeaders(6)},
+		{name: "leaders stopped in order on 4.1.2", cfg: kafka.Config{Release: v412, Timeouts: kafka.FastTimeouts}, happen: stopLeaders(5)},
+		{name: "leaders paused on 4.4.0", cfg: kafka.Config{Release: v440, Voters: kafka.Dynamic, Brokers: 1}, happen: pauseLeaders(3)},
 		{name: "leaders killed among mixed releases", cfg: kafka.Config{Release: v440, Releases: mixed, Voters: kafka.Dynamic, Brokers: 1}, happen: killLeaders(3)},
-		{name: "combined nodes, 4.2.1", cfg: kafka.Config{Release: v421, Voters: kafka.Dynamic, Combined: true}, happen: killLeaders(2)},
-		{name: "a wiped follower loads a snapshot, 4.2.1", cfg: kafka.Config{Release: v421, Voters: kafka.Dynamic, Properties: snapshots}, happen: wipeFollower},
-		{name: "voters added and removed, 4.4.0", cfg: kafka.Config{Release: v440, Voters: kafka.Standalone}, begin: startAlone, happen: growAndShrink},
-		{name: "kraft.version upgraded, 4.1.2", cfg: kafka.Config{Release: v412}, happen: upgrade},
-		{name: "frames delayed, dropped and cut, 4.4.0", cfg: kafka.Config{Release: v440, Voters: kafka.Dynamic}, happen: killLeaders(2), faults: []string{
+		{name: "combined nodes on 4.2.1", cfg: kafka.Config{Release: v421, Voters: kafka.Dynamic, Combined: true}, happen: killLeaders(2)},
+		{name: "a wiped follower loads a snapshot on 4.2.1", cfg: kafka.Config{Release: v421, Voters: kafka.Dynamic, Properties: snapshots}, happen: wipeFollower},
+		{name: "voters added and removed on 4.4.0", cfg: kafka.Config{Release: v440, Voters: kafka.Standalone}, begin: startAlone, happen: growAndShrink},
+		{name: "kraft.version upgraded on 4.1.2", cfg: kafka.Config{Release: v412}, happen: upgrade},
+		{name: "frames delayed dropped and cut on 4.4.0", cfg: kafka.Config{Release: v440, Voters: kafka.Dynamic}, happen: killLeaders(2), faults: []string{
 			"delay 150ms Fetch response to 2", "drop Vote from 3 nth 2", "cut BeginQuorumEpoch nth 2", "cut Fetch response to 1 every 40", "delay 400ms Vote response to 1 first 3",
 		}},
 	}

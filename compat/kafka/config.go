@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/understudy-kafka/understudy/kraft"
 )
@@ -91,6 +92,9 @@ type Config struct {
 func (c Config) withDefaults() (Config, error) {
 	if c.Dir == "" || c.Release.IsZero() {
 		return c, errors.New("kafka quorum: Dir and Release must be given")
+	}
+	if strings.Contains(c.Dir, ",") {
+		return c, fmt.Errorf("kafka quorum: directory %s: Kafka's log.dirs is a list, so a path in it holds no comma", c.Dir)
 	}
 	if c.Controllers == 0 {
 		c.Controllers = 3
