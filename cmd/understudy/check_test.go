@@ -206,9 +206,14 @@ func TestCheck_Inconclusive(t *testing.T) {
 
 func TestCheck_WrongUsage(t *testing.T) {
 	for _, args := range [][]string{
-		{"check"}, {"check", "-o", "xml", quorumCapture}, {"check", "--node", "1", quorumCapture}, {"check", "--node", "x=h:1", quorumCapture},
-		{"check", "--node", "1=h", quorumCapture}, {"check", "--node", "1=h:1", "--node", "2=h:1", quorumCapture},
-		{"check", "--follow", "a", "b"}, {"check", "--no-such-flag"},
+		{"check"},
+		{"check", "-o", "xml", quorumCapture},
+		{"check", "--node", "1", quorumCapture},
+		{"check", "--node", "x=h:1", quorumCapture},
+		{"check", "--node", "1=h", quorumCapture},
+		{"check", "--node", "1=h:1", "--node", "2=h:1", quorumCapture},
+		{"check", "--follow", "a", "b"},
+		{"check", "--no-such-flag"},
 	} {
 		if code, _, errs := checkCommand(nil, args...); code != exitUsage || errs == "" {
 			t.Errorf("%v: exit code %d, %q", args, code, errs)

@@ -40,7 +40,7 @@ func load(path string) (*cycle, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer in.Close()
+	defer func() { _ = in.Close() }() // only read from
 	c := &cycle{}
 	asked := map[[2]uint64]kmsg.Request{}
 	var o recordings.Observation

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -38,7 +39,7 @@ func run(source, binary string, frames, part, runs int) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	files, made, err := c.files(dir, frames, part)
 	if err != nil {
 		return err
@@ -122,8 +123,7 @@ func create(path string, write func(io.Writer) error) error {
 		return err
 	}
 	if err := write(f); err != nil {
-		f.Close()
-		return fmt.Errorf("%s: %w", path, err)
+		return errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
 	}
 	return f.Close()
 }

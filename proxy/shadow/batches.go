@@ -19,8 +19,8 @@ type storedBatch struct {
 	digest     uint64
 	firstIn    kraft.Epoch // the leader epochs in which it was served
 	lastIn     kraft.Epoch
-	times      uint32 // how often it was served
-	joined     bool   // it was served together with the batch behind it, so the leader's segment does not end with it
+	times      uint32      // how often it was served
+	joinedIn   kraft.Epoch // the latest epoch whose leader served it together with what follows; -1: none
 	ref        ref
 }
 
@@ -58,8 +58,9 @@ func (s *batchStore) remove(from, to int) {
 	s.entries = append(s.entries[:from], s.entries[to:]...)
 }
 
-// joinedAt reports whether the batch that ends before an offset was served together with what follows it.
-func (s *batchStore) joinedAt(end kraft.Offset) bool {
+// joinedAt reports whether the leader of an epoch served the batch that ends before an offset together with what follows
+// it. Then no segment of that leader's log ends there; another node's may.
+func (s *batchStore) joinedAt(end kraft.Offset, epoch kraft.Epoch) bool {
 	i := s.find(end - 1)
-	return i < len(s.entries) && s.entries[i].last == end-1 && s.entries[i].joined
+	return i < len(s.entries) && s.entries[i].last == end-1 && s.entries[i].joinedIn == epoch
 }

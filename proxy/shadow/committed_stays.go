@@ -105,7 +105,9 @@ func (s *committedStays) serve(c *Checker, m *message, b *batch, joined bool) {
 				return
 			}
 			old.firstIn, old.lastIn = min(old.firstIn, m.epoch), max(old.lastIn, m.epoch)
-			old.joined = old.joined || joined
+			if joined {
+				old.joinedIn = max(old.joinedIn, m.epoch)
+			}
 			old.times++
 			return
 		}
@@ -121,10 +123,14 @@ func (s *committedStays) serve(c *Checker, m *message, b *batch, joined bool) {
 		}
 	}
 	s.store.remove(at, end)
-	s.store.insert(at, storedBatch{
+	kept := storedBatch{
 		base: b.base, last: b.last, epoch: b.epoch, digest: b.digest, firstIn: m.epoch, lastIn: m.epoch,
-		times: 1, joined: joined, ref: m.ref,
-	})
+		times: 1, joinedIn: -1, ref: m.ref,
+	}
+	if joined {
+		kept.joinedIn = m.epoch
+	}
+	s.store.insert(at, kept)
 }
 
 // replaced reports whether one of two different batches at an offset was committed when the other was served by a

@@ -148,8 +148,14 @@ func TestCorrupted_StreamsNeverDiverge(t *testing.T) {
 		name string
 		do   corruption
 	}{
-		{"frames lost", loseFrames}, {"a stretch lost", loseAStretch}, {"begun midway", beginMidway}, {"ends early", endEarly},
-		{"clock jumps", jumpTheClock}, {"a connection twice", duplicateAConnection}, {"frames cut", cutFrames}, {"ends not seen", loseEnds},
+		{"frames lost", loseFrames},
+		{"a stretch lost", loseAStretch},
+		{"begun midway", beginMidway},
+		{"ends early", endEarly},
+		{"clock jumps", jumpTheClock},
+		{"a connection twice", duplicateAConnection},
+		{"frames cut", cutFrames},
+		{"ends not seen", loseEnds},
 		{"two recorders", splitStreams},
 	}
 	seeds := []uint64{*corruptionSeed}

@@ -199,7 +199,8 @@ func TestLegal_VoterChanges(t *testing.T) {
 			wire.KRaftVersion{Level: 1},
 			wire.Voters{Voters: []wire.Voter{
 				{Key: kraft.ReplicaKey{ID: 1, DirectoryID: s.dir(1)}, Endpoints: []wire.Endpoint{{Name: "CONTROLLER", Host: "127.0.0.1", Port: 19091}}},
-				{Key: kraft.ReplicaKey{ID: 2, DirectoryID: s.dir(2)}}, {Key: kraft.ReplicaKey{ID: 3, DirectoryID: s.dir(3)}},
+				{Key: kraft.ReplicaKey{ID: 2, DirectoryID: s.dir(2)}},
+				{Key: kraft.ReplicaKey{ID: 3, DirectoryID: s.dir(3)}},
 			}},
 		)))
 		s.ask(3, 2, fetch(5, 0, 0)).answer(notLeader(5, 1))

@@ -63,7 +63,7 @@ func (p *oneMoment) observe(c *Checker, m *message) {
 // longer one no lower one.
 func (p *oneMoment) compare(c *Checker, m *message, i int, end kraft.Offset) {
 	if i > 0 {
-		if o := &p.points[i-1]; o.watermark > m.watermark && c.memory.log.store.joinedAt(o.end) {
+		if o := &p.points[i-1]; o.watermark > m.watermark && c.memory.log.store.joinedAt(o.end, m.epoch) {
 			p.mixed(c, m, &o.ref, o.end, o.watermark)
 			return
 		}
@@ -73,7 +73,7 @@ func (p *oneMoment) compare(c *Checker, m *message, i int, end kraft.Offset) {
 		j++
 	}
 	if j < len(p.points) {
-		if o := &p.points[j]; o.lowest < m.watermark && c.memory.log.store.joinedAt(end) {
+		if o := &p.points[j]; o.lowest < m.watermark && c.memory.log.store.joinedAt(end, m.epoch) {
 			p.mixed(c, m, &o.lowRef, o.end, o.lowest)
 		}
 	}

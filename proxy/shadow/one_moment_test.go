@@ -81,3 +81,13 @@ func TestOneMoment_PointsAreBounded(t *testing.T) {
 	}
 	s.conforms()
 }
+
+func TestOneMoment_AnotherNodesSegmentsProveNothing(t *testing.T) {
+	s := newStage(t).meet(1, 2, 3, 4)
+	s.ask(4, 1, fetch(5, 10, 5)).answer(served(5, 9, data(10, 5, "a"), data(11, 5, "b"), data(12, 5, "c")))
+	first := s.ask(3, 2, fetch(6, 10, 5))
+	second := s.ask(4, 2, fetch(6, 11, 5))
+	first.answer(served(6, 12, data(10, 5, "a")))
+	second.answer(served(6, 11, data(11, 5, "b")))
+	s.conforms()
+}

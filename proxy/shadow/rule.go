@@ -43,8 +43,20 @@ type clusterMemory struct {
 // allMonitors lists the monitors in the order in which they look at a message.
 func allMonitors(m *clusterMemory) []monitor {
 	return []monitor{
-		voteOnce{}, &m.leaders, epochNeverFalls{}, &m.elected, epochBegins{}, sameRecord{&m.log}, logInOrder{}, &m.log,
-		&m.watermarks, &m.moments, fetchOffsetNeverFalls{}, candidateAhead{}, snapshotIsOne{}, oneIdentity{}, &m.wire,
+		voteOnce{},
+		&m.leaders,
+		epochNeverFalls{},
+		&m.elected,
+		epochBegins{},
+		sameRecord{&m.log},
+		logInOrder{},
+		&m.log,
+		&m.watermarks, &m.moments,
+		fetchOffsetNeverFalls{},
+		candidateAhead{},
+		snapshotIsOne{},
+		oneIdentity{},
+		&m.wire,
 	}
 }
 
