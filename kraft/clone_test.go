@@ -163,3 +163,34 @@ func TestStrings_OneLine(t *testing.T) {
 	check((&kraft.PreparedBatch{}).String())
 	check(kraft.AddChange.String())
 }
+
+// What decides is in the fingerprint: the pending change, what was parked, the history of the voters.
+func TestFingerprint_SeesWhatIsPending(t *testing.T) {
+	seen := map[[16]byte]string{}
+	check := func(name string, s *stage) {
+		t.Helper()
+		f := s.machine.Fingerprint()
+		if other, ok := seen[f]; ok {
+			t.Errorf("%q looks like %q", name, other)
+		}
+		seen[f] = name
+	}
+	s := dynamicLeader(3)
+	check("a leader", s)
+	s.on(s.fetch(4, s.log.End, 0))
+	check("with an observer", s)
+	e := addVoter(4)
+	probe := sent[kraft.SendAPIVersions](s.on(e))[0]
+	check("an addition", s)
+	s.on(supports(probe, 1))
+	check("that is queued", s)
+	s.act()
+	check("that is written", s)
+	s.act(kraft.VoterChangeTimer)
+	check("and was given up", s)
+	s = dynamicLeader(3)
+	s.on(removeVoter(2))
+	check("a removal", s)
+	s.on(s.fetch(2, s.log.End, 500))
+	check("with a parked Fetch", s)
+}
