@@ -115,6 +115,12 @@ func TestStart_TheOnlyVoterLeadsAtOnce(t *testing.T) {
 			"PersistQuorumState(epoch=6 leader=-1 voted=1/AAAAAAAAAAAAAAAAAAAAAg)", "TransitionedTo(Candidate epoch=6 leader=-1)",
 			"PersistQuorumState(epoch=6 leader=1 voted=-1)", "TransitionedTo(Leader epoch=6 leader=1)", "AssignEpoch(6 from 0)",
 		}, 3},
+		{"as a follower of a node that is no voter", kraft.QuorumState{Epoch: 5, Leader: 2, Voted: kraft.NoReplica}, []string{
+			"PersistQuorumState(epoch=5 leader=2 voted=-1)", "TransitionedTo(Unattached epoch=5 leader=2)",
+			"TransitionedTo(Prospective epoch=5 leader=2)",
+			"PersistQuorumState(epoch=6 leader=-1 voted=1/AAAAAAAAAAAAAAAAAAAAAg)", "TransitionedTo(Candidate epoch=6 leader=-1)",
+			"PersistQuorumState(epoch=6 leader=1 voted=-1)", "TransitionedTo(Leader epoch=6 leader=1)", "AssignEpoch(6 from 0)",
+		}, 3},
 		{"as a candidate, in the same epoch", kraft.QuorumState{Epoch: 5, Leader: -1, Voted: self}, []string{
 			"PersistQuorumState(epoch=5 leader=-1 voted=1/AAAAAAAAAAAAAAAAAAAAAg)", "TransitionedTo(Candidate epoch=5 leader=-1)",
 			"PersistQuorumState(epoch=5 leader=1 voted=-1)", "TransitionedTo(Leader epoch=5 leader=1)", "AssignEpoch(5 from 0)",
