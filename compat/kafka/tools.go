@@ -128,8 +128,12 @@ func (q *Quorum) Tool(ctx context.Context, class string, args ...string) (string
 	return out, nil
 }
 
-// AddController makes a running observer a voter of a dynamic quorum (KIP-853). It must be fetching already.
+// AddController makes a running observer a voter of a dynamic quorum (KIP-853), once all that run know the leader: a
+// tool that asks a node which knows none waits for a minute and gives up.
 func (q *Quorum) AddController(ctx context.Context, id kraft.NodeID) error {
+	if err := q.WaitReady(ctx); err != nil {
+		return fmt.Errorf("add controller %s: %w", id, err)
+	}
 	// The tool takes the new voter's id, listeners and directory from its own properties file.
 	_, err := child.Run(q.members[0].dist.Command(ctx, JVM{}, quorumClass,
 		"--command-config", q.member(id).ConfigFile, "--bootstrap-controller", bootstrapList(q.Nodes()), "add-controller"))
@@ -141,6 +145,9 @@ func (q *Quorum) AddController(ctx context.Context, id kraft.NodeID) error {
 
 // RemoveController takes a voter out of a dynamic quorum. Its process goes on as an observer.
 func (q *Quorum) RemoveController(ctx context.Context, id kraft.NodeID) error {
+	if err := q.WaitReady(ctx); err != nil {
+		return fmt.Errorf("remove controller %s: %w", id, err)
+	}
 	_, err := q.Tool(ctx, quorumClass, "--bootstrap-controller", bootstrapList(q.Nodes()),
 		"remove-controller", "--controller-id", id.String(), "--controller-directory-id", q.member(id).Directory.String())
 	return err
@@ -153,6 +160,9 @@ func (q *Quorum) UpgradeKRaftVersion(ctx context.Context) error {
 		if !m.Release.AtLeast(4, 1) {
 			return fmt.Errorf("upgrade kraft.version: node %s is release %s, which cannot (KIP-853 completed in 4.1)", m.ID, m.Release)
 		}
+	}
+	if err := q.WaitReady(ctx); err != nil {
+		return fmt.Errorf("upgrade kraft.version: %w", err)
 	}
 	_, err := q.Tool(ctx, featuresClass, "--bootstrap-controller", bootstrapList(q.Nodes()), "upgrade", "--feature", "kraft.version=1")
 	return err
