@@ -66,6 +66,7 @@ type Counts struct {
 	Observations uint64 `json:"observations"`
 	Frames       uint64 `json:"frames"`
 	Connections  uint64 `json:"connections"`
+	Midway       uint64 `json:"midway"` // connections that were open already
 	RaftFrames   uint64 `json:"raftFrames"`
 	Gaps         uint64 `json:"gaps"`
 	Undecodable  uint64 `json:"undecodable"`
@@ -150,6 +151,9 @@ func (c *Checker) connOf(o *recordings.Observation) *conn {
 		c.conns[key] = k
 		k.ep.conns++
 		c.counts.Connections++
+		if k.midway {
+			c.counts.Midway++
+		}
 	}
 	c.recent = k
 	return k
@@ -178,26 +182,37 @@ func (c *Checker) drop(k *conn) {
 	}
 }
 
-// gap takes in that frames are missing.
+// gap takes in that frames are missing. A connection that ends within a frame lacks no whole one: whoever wrote it
+// died, and nobody got it. So a gap without whole frames counts only if the connection goes on.
 func (c *Checker) gap(o *recordings.Observation) {
 	k := c.connOf(o)
 	k.holes = true
 	c.counts.Gaps++
-	reason := "a gap"
+	g := recordings.Gap{Frames: -1}
 	if o.Gap != nil {
-		reason = "a gap: " + o.Gap.Reason
-		k.raw = k.raw || o.Gap.Fatal
+		g = *o.Gap
 	}
-	if !k.ep.raft && k.ep.grade < given {
+	if g.Frames == 0 && !g.Fatal {
+		k.torn, k.tornBy = true, g.Reason
 		return
 	}
+	k.raw = k.raw || g.Fatal
+	lost := uint64(0)
+	if o.Dir == wire.Response && k.ep.raft {
+		lost = uint64(max(g.Frames, 1))
+	}
+	c.missing(k, g.Reason, lost, o.At.Seen)
+}
+
+// missing takes in that the node behind a listener cannot be judged for a while, and how many of its decisions are lost.
+func (c *Checker) missing(k *conn, reason string, lost uint64, at int64) {
 	n := c.server(k)
-	if n == nil {
+	if n == nil || !k.ep.raft && k.ep.grade < given {
 		return
 	}
-	n.blind(reason, o.At.Seen)
-	if o.Gap != nil && o.Dir == wire.Response && k.ep.raft {
-		n.unjudged("lost in a gap", uint64(max(o.Gap.Frames, 1)))
+	n.blind("a gap: "+reason, at)
+	if lost > 0 {
+		n.unjudged("lost in a gap", lost)
 	}
 }
 

@@ -25,6 +25,8 @@ type conn struct {
 
 	midway  bool // what went before is not known
 	holes   bool // frames are missing: an answer may belong to a request that was not seen
+	torn    bool // a frame broke off, and nothing came after it so far
+	tornBy  string
 	raw     bool // it carries something else than Kafka frames, or what cannot be read
 	decoded bool // at least one exchange of it made sense
 

@@ -36,6 +36,10 @@ func (c *Checker) frame(o *recordings.Observation) {
 	if k.raw {
 		return
 	}
+	if k.torn {
+		k.torn = false
+		c.missing(k, k.tornBy, 1, o.At.Seen)
+	}
 	if len(sent) == 0 {
 		k.holes = true
 		return

@@ -116,6 +116,28 @@ func TestGap_TooMuchLost(t *testing.T) {
 	}
 }
 
+// A node that is killed leaves a frame half written. Nobody got it, so no decision is missing.
+func TestGap_ConnectionThatEndsWithinAFrame(t *testing.T) {
+	for _, goesOn := range []bool{false, true} {
+		s := newStage(t).meet(1, 2)
+		s.ask(2, 1, fetch(5, 0, 0)).answer(notLeader(5, -1))
+		l := s.line(2, 1)
+		a := s.ask(2, 1, fetch(5, 0, 0))
+		s.observe(&recordings.Observation{
+			Kind: recordings.KindGap, Conn: l.conn, Dir: wire.Response, Gap: &recordings.Gap{Reason: "ended within a frame", Bytes: 9},
+		})
+		if goesOn {
+			a.answer(notLeader(5, -1))
+			if r := s.harmless(); r.Judged != 2 || r.Decisions != 3 || !strings.Contains(s.text(), "ended within a frame") {
+				t.Error(s.text())
+			}
+			continue
+		}
+		l.close()
+		s.conforms()
+	}
+}
+
 func TestGap_FatalEndsAConnection(t *testing.T) {
 	s := newStage(t).meet(1, 2)
 	s.ask(2, 1, fetch(5, 0, 0)).answer(notLeader(5, -1))

@@ -41,6 +41,9 @@ func (r *Report) writeHead(w *textWriter) {
 	if r.Quorum.ClusterID != "" {
 		w.line("cluster %s, %s", r.Quorum.ClusterID, r.voters())
 	}
+	if c.Midway > 0 {
+		w.line("%d connections were open already: what went before is not judged, a verdict is about what was seen", c.Midway)
+	}
 	for _, extra := range []struct {
 		count uint64
 		what  string

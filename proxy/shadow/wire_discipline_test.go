@@ -1,6 +1,7 @@
 package shadow
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -56,6 +57,9 @@ func TestWireDiscipline_AfterAGapOrMidwayOrderIsNotKnown(t *testing.T) {
 		stray := &asked{s.line(2, 1), lost.request, 999}
 		stray.answer(notLeader(5, -1))
 		s.harmless()
+		if strings.Contains(s.text(), "open already") != midway {
+			t.Error(s.text())
+		}
 	}
 }
 
