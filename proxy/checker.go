@@ -115,7 +115,7 @@ func (c *Checker) start() (s *checkerSession, wait func() error, err error) {
 	if err != nil {
 		return fail(err)
 	}
-	defer stdin.Close()
+	defer func() { _ = stdin.Close() }() // the child has its own
 	cmd.Stdin = stdin
 	fail = func(err error) (*checkerSession, func() error, error) {
 		return nil, nil, fmt.Errorf("start checker %s: %w", c.opts.Command[0], errors.Join(err, pipe.Close()))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -84,8 +85,8 @@ func collectFields(t reflect.Type, names []string, path []int, found *[]candidat
 		if !f.IsExported() || len(path) == 0 && f.Name == "Version" || f.Name == "UnknownTags" {
 			continue
 		}
-		here := append(path[:len(path):len(path)], i)
-		named := append(names[:len(names):len(names)], f.Name)
+		here := append(slices.Clone(path), i)
+		named := append(slices.Clone(names), f.Name)
 		inner := f.Type
 		for inner.Kind() == reflect.Slice || inner.Kind() == reflect.Pointer {
 			inner = inner.Elem()

@@ -34,7 +34,6 @@ type loop struct {
 	unsaid     []*relay // closed, but the queue had no room for it
 	timers     timers
 	draining   bool
-	drained    func()
 	recent     int64  // see instant
 	entry      entry  // being built
 	payload    []byte // of it, where it has to be built

@@ -198,7 +198,7 @@ func (r *recorder) chunk(c *tapped, e *entry) {
 		if !ok {
 			break
 		}
-		r.frame(c, f, frame, nil)
+		r.frame(f, frame, nil)
 	}
 	if !f.dead {
 		f.reserved = min(f.follow.need+f.splitter.Pending(), f.splitter.Limit)
@@ -207,7 +207,7 @@ func (r *recorder) chunk(c *tapped, e *entry) {
 }
 
 // frame gives a frame to the sinks.
-func (r *recorder) frame(c *tapped, f *tappedFlow, frame wire.Frame, fault *recordings.Fault) {
+func (r *recorder) frame(f *tappedFlow, frame wire.Frame, fault *recordings.Fault) {
 	r.obs.Kind, r.obs.Frame, r.obs.Fault, r.obs.Seq = recordings.KindFrame, frame, fault, f.seq
 	f.seq++
 	r.count(r.obs.Dir, frame.Bytes)
@@ -218,7 +218,7 @@ func (r *recorder) frame(c *tapped, f *tappedFlow, frame wire.Frame, fault *reco
 func (r *recorder) fault(c *tapped, e *entry) {
 	sent, delivered := parseFault(e.payload)
 	fault := &recordings.Fault{Rule: r.faults[e.rule].Text, Sent: sent, Delivered: delivered != nil}
-	r.frame(c, &c.flows[e.dir], wire.Frame{Bytes: delivered, Size: len(delivered)}, fault)
+	r.frame(&c.flows[e.dir], wire.Frame{Bytes: delivered, Size: len(delivered)}, fault)
 }
 
 // gap tells the sinks what is missing. A frame that had begun is part of it.

@@ -155,8 +155,14 @@ func TestRules_TakeTheFramesTheyName(t *testing.T) {
 			key      int16
 			dir      wire.Direction
 		}{
-			{0, 3, 52, wire.Request}, {1, 2, 52, wire.Request}, {0, 3, 52, wire.Response}, {1, 2, 52, wire.Response},
-			{0, 7, 52, wire.Request}, {0, anyNode, 52, wire.Request}, {0, 2, 1, wire.Response}, {0, 2, 1, wire.Request},
+			{0, 3, 52, wire.Request},
+			{1, 2, 52, wire.Request},
+			{0, 3, 52, wire.Response},
+			{1, 2, 52, wire.Response},
+			{0, 7, 52, wire.Request},
+			{0, anyNode, 52, wire.Request},
+			{0, 2, 1, wire.Response},
+			{0, 2, 1, wire.Request},
 		} {
 			if set.judge(f.upstream, f.client, f.key, f.dir) != nil {
 				got += "x"

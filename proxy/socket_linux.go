@@ -37,7 +37,7 @@ func writeFD(fd int, b []byte) (int, syscall.Errno) {
 
 // detach takes the socket out of Go's network poller. The connection is closed; the descriptor is non-blocking.
 func detach(c *net.TCPConn) (int, error) {
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return -1, err

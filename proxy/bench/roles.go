@@ -41,7 +41,7 @@ func backend() error {
 }
 
 func answer(conn net.Conn) {
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	in := make([]byte, 256<<10)
 	var out []byte
 	held := 0

@@ -72,8 +72,8 @@ func (b *bench) start() error {
 	if b.proxy, err = b.understudyTarget(b.understudy, "understudy"); err != nil {
 		return err
 	}
-	if b.options.against != "" {
-		if b.other, err = b.understudyTarget(b.options.against, "against"); err != nil {
+	if b.against != "" {
+		if b.other, err = b.understudyTarget(b.against, "against"); err != nil {
 			return err
 		}
 	}
@@ -207,7 +207,7 @@ func (t *target) metrics() (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }()
 	values := map[string]float64{}
 	lines := bufio.NewScanner(resp.Body)
 	for lines.Scan() {
@@ -241,7 +241,7 @@ func (b *bench) account() (failed []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer in.Close()
+	defer func() { _ = in.Close() }()
 	var frames [2]int64
 	gaps := 0
 	var o recordings.Observation
