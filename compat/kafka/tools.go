@@ -129,18 +129,24 @@ func (q *Quorum) Tool(ctx context.Context, class string, args ...string) (string
 }
 
 // AddController makes a running observer a voter of a dynamic quorum (KIP-853), once all that run know the leader: a
-// tool that asks a node which knows none waits for a minute and gives up.
+// tool that asks a node which knows none waits for a minute and gives up. A leader that has not yet seen the observer
+// caught up refuses with REQUEST_TIMED_OUT, which means "ask again".
 func (q *Quorum) AddController(ctx context.Context, id kraft.NodeID) error {
-	if err := q.WaitReady(ctx); err != nil {
+	for {
+		if err := q.WaitReady(ctx); err != nil {
+			return fmt.Errorf("add controller %s: %w", id, err)
+		}
+		// The tool takes the new voter's id, listeners and directory from its own properties file.
+		_, err := child.Run(q.members[0].dist.Command(ctx, JVM{}, quorumClass,
+			"--command-config", q.member(id).ConfigFile, "--bootstrap-controller", bootstrapList(q.Nodes()), "add-controller"))
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() == nil && strings.Contains(err.Error(), "since it is lagging behind"):
+			continue // each try is a process of a second
+		}
 		return fmt.Errorf("add controller %s: %w", id, err)
 	}
-	// The tool takes the new voter's id, listeners and directory from its own properties file.
-	_, err := child.Run(q.members[0].dist.Command(ctx, JVM{}, quorumClass,
-		"--command-config", q.member(id).ConfigFile, "--bootstrap-controller", bootstrapList(q.Nodes()), "add-controller"))
-	if err != nil {
-		return fmt.Errorf("add controller %s: %w", id, err)
-	}
-	return nil
 }
 
 // RemoveController takes a voter out of a dynamic quorum. Its process goes on as an observer.
