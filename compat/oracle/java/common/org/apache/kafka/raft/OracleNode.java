@@ -138,7 +138,7 @@ final class OracleNode {
         Map<String, Object> out = new LinkedHashMap<>();
         if (c.flag("expire", false)) out.put("expired", expiration.fire());
         String command = c.str("cmd", "");
-        if (fatal == null || command.equals("restart")) {
+        if (fatal == null || command.equals("restart") || command.equals("snapshotBytes")) { // what is on disk can be read after a fatal turn
             try {
                 command(command, c, out);
             } catch (InvocationTargetException e) {
