@@ -16,10 +16,13 @@ import (
 	"github.com/understudy-kafka/understudy/kraft/mutants"
 )
 
-var flagMutants = flag.String("mutants", "", "comma-separated names of mutants to look for; empty: all")
+var (
+	flagMutants = flag.String("mutants", "", "comma-separated names of mutants to look for; empty: all")
+	flagHunt    = flag.Duration("hunt", 0, "how long to look for mutants; 0: as long as there are steps")
+)
 
 // errAllFound ends a walk early.
-var errAllFound = errors.New("all variants are found")
+var errAllFound = errors.New("nothing is left to be found")
 
 // hunt plays random histories until every variant has been found or the steps are spent, and returns what is left.
 func hunt(t *testing.T, version string, seed uint64, steps int, rest func(), variants []*twin.Variant) []*twin.Variant {
@@ -28,7 +31,7 @@ func hunt(t *testing.T, version string, seed uint64, steps int, rest func(), var
 	f.StateEvery = *flagState
 	began := time.Now()
 	err := walk.Run(f, version, seed, steps, func() error {
-		if len(f.Alive) == 0 {
+		if len(f.Alive) == 0 || *flagHunt > 0 && time.Since(began) > *flagHunt {
 			return errAllFound
 		}
 		return f.Reset()
