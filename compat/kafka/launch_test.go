@@ -111,6 +111,7 @@ func TestConfig_RefusesWhatCannotBe(t *testing.T) {
 		"no release":               func(c *Config) { c.Release = Release{} },
 		"no directory":             func(c *Config) { c.Dir = "" },
 		"a list of directories":    func(c *Config) { c.Dir = "d,e" },
+		"comma in the directory":   func(c *Config) { c.Dir = "/tmp/a,b" },
 		"too many controllers":     func(c *Config) { c.Controllers = 10 },
 		"negative brokers":         func(c *Config) { c.Brokers = -1 },
 		"release of a stranger":    func(c *Config) { c.Releases = map[kraft.NodeID]Release{7: c.Release} },
