@@ -28,7 +28,8 @@ test-kafka: ## real controllers 4.0.0 and 4.4.0; resolves jars by Maven and inst
 
 test-matrix: ## all raft builds of 4.x and the long runs (<= 40 min)
 	$(GO) run ./internal/need/cmd java javac mvn tshark
-	UNDERSTUDY_MATRIX=1 $(GO) test -count=1 -p 1 -timeout 39m -run 'Kafka|Matrix' ./compat/... ./proxy/... ./wire/...
+	UNDERSTUDY_MATRIX=1 $(GO) test -count=1 -p 1 -timeout 39m -run 'Kafka|Matrix' ./compat/... ./proxy/...
+	$(GO) test -count=1 -timeout 10m ./wire ./kraft/...
 
 oracle: ## random walks beside the real KafkaRaftClient; KAFKA_LIBS=DIR steps a local Kafka build, STEPS=n SEED=n RULES=4.4.0
 	$(GO) run ./internal/need/cmd java javac mvn
