@@ -4,8 +4,11 @@ package kafkatest
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,6 +19,8 @@ import (
 // Matrix reports whether the long tier was asked for: `make test-matrix` sets UNDERSTUDY_MATRIX.
 func Matrix() bool { return os.Getenv("UNDERSTUDY_MATRIX") != "" }
 
+var quorums atomic.Int32
+
 // New prepares a quorum that ends with the test. Its files lie in the test's artifact directory: `go test -artifacts`
 // keeps them.
 func New(t testing.TB, cfg kafka.Config) *kafka.Quorum {
@@ -25,11 +30,10 @@ func New(t testing.TB, cfg kafka.Config) *kafka.Quorum {
 		need.For(t, "mvn")
 	}
 	if cfg.Dir == "" {
-		dir, err := os.MkdirTemp(t.ArtifactDir(), "quorum-") // a test may have several
-		if err != nil {
+		cfg.Dir = filepath.Join(t.ArtifactDir(), fmt.Sprintf("quorum-%d", quorums.Add(1))) // a test may have several
+		if err := os.Mkdir(cfg.Dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		cfg.Dir = dir
 	}
 	if cfg.Progress == nil {
 		cfg.Progress = func(text string) { t.Log(text) }
