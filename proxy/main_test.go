@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience bounds every wait of a test for something that must come.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // seeded prints the seed of a random test and takes it back from SEED.
 func seeded(t *testing.T) *rand.Rand {
