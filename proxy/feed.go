@@ -19,7 +19,8 @@ type feed struct {
 	raw   syscall.RawConn
 	limit int
 
-	queued []byte
+	queued []byte // what waits is queued[head:]
+	head   int
 	broken error
 	since  atomic.Int64 // Unix nanoseconds from when on the pipe has taken nothing of what waits; 0: nothing waits
 }
@@ -38,13 +39,16 @@ func (f *feed) Write(b []byte) (int, error) {
 	if f.broken != nil {
 		return 0, f.broken
 	}
-	n := 0
-	if len(f.queued) == 0 {
+	n, waiting := 0, len(f.queued)-f.head
+	if waiting == 0 {
 		n = f.try(b)
-	} else if len(f.queued)+len(b) > f.limit {
+	} else if waiting+len(b) > f.limit {
 		return 0, recordings.ErrBusy
 	}
 	if n < len(b) {
+		if f.head > len(f.queued)/2 { // rather than grow
+			f.queued, f.head = f.queued[:copy(f.queued, f.queued[f.head:])], 0
+		}
 		f.queued = append(f.queued, b[n:]...)
 		f.mark(n > 0)
 	}
@@ -53,14 +57,15 @@ func (f *feed) Write(b []byte) (int, error) {
 
 // flush writes as much as the pipe takes now.
 func (f *feed) flush() {
-	if len(f.queued) == 0 || f.broken != nil {
+	if f.head == len(f.queued) || f.broken != nil {
 		return
 	}
-	n := f.try(f.queued)
-	rest := copy(f.queued, f.queued[n:])
-	f.queued = f.queued[:rest]
-	if rest == 0 && cap(f.queued) > 1<<20 { // do not keep the memory of a long wait
-		f.queued = nil
+	n := f.try(f.queued[f.head:])
+	if f.head += n; f.head == len(f.queued) {
+		f.queued, f.head = f.queued[:0], 0
+		if cap(f.queued) > 1<<20 { // do not keep the memory of a long wait
+			f.queued = nil
+		}
 	}
 	f.mark(n > 0)
 }
@@ -68,7 +73,7 @@ func (f *feed) flush() {
 // mark keeps since.
 func (f *feed) mark(moved bool) {
 	switch {
-	case len(f.queued) == 0:
+	case f.head == len(f.queued):
 		f.since.Store(0)
 	case moved || f.since.Load() == 0:
 		f.since.Store(time.Now().UnixNano())
@@ -102,10 +107,10 @@ func (f *feed) try(b []byte) (n int) {
 // end writes what is left, waiting for the reader, and closes the pipe.
 func (f *feed) end() error {
 	var err error
-	if f.broken == nil && len(f.queued) > 0 {
-		_, err = f.pipe.Write(f.queued)
+	if f.broken == nil && f.head < len(f.queued) {
+		_, err = f.pipe.Write(f.queued[f.head:])
 	}
-	f.queued = nil
+	f.queued, f.head = nil, 0
 	return errors.Join(err, closePipe(f.pipe))
 }
 

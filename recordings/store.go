@@ -79,6 +79,7 @@ type store struct {
 	out    []byte
 	lost   []tally
 	cause  error // of the loss
+	notes  chunk // space for the gaps that tell it
 }
 
 // start opens the first segment, so that a bad path is known at once.
@@ -202,7 +203,8 @@ func (s *store) told(next *chunk) error {
 	if len(s.lost) == 0 {
 		return nil
 	}
-	c := &chunk{shown: next.shown}
+	c := &s.notes
+	c.reset(next.shown)
 	reason := "recording failed: " + s.cause.Error()
 	for i := range s.lost {
 		t := &s.lost[i]
