@@ -20,6 +20,7 @@ type Capture struct {
 	ended   error
 
 	flows   map[[2]netip.AddrPort]flowRef // by source and destination
+	gone    map[[2]netip.AddrPort]uint32  // connections that have ended: the sequence number behind the source's last byte
 	limit   int                           // of connections at once
 	last    flowRef
 	lastKey [2]netip.AddrPort
@@ -44,6 +45,8 @@ type flowRef struct {
 const (
 	// maxFlows bounds the connections that are followed at once.
 	maxFlows = 1 << 16
+	// maxGone bounds the ended connections whose late segments are known for what they are.
+	maxGone = 1 << 12
 	// maxImportFrame bounds a frame that is kept whole: well beyond the 8 MiB of a Fetch answer.
 	maxImportFrame = 32 << 20
 )
@@ -54,7 +57,7 @@ func NewCapture(in io.Reader, name string) (*Capture, error) {
 	if !ok {
 		buffered = bufio.NewReaderSize(in, readAhead)
 	}
-	c := &Capture{name: name, limit: maxFlows, flows: map[[2]netip.AddrPort]flowRef{}}
+	c := &Capture{name: name, limit: maxFlows, flows: map[[2]netip.AddrPort]flowRef{}, gone: map[[2]netip.AddrPort]uint32{}}
 	head, _ := buffered.Peek(4)
 	var err error
 	switch formatOf(head) {
@@ -192,7 +195,7 @@ func (c *Capture) flowOf(t *tcpSegment) (flowRef, bool) {
 		ref.flow = nil
 	}
 	if ref.flow == nil {
-		if t.flags&tcpRst != 0 || t.flags&tcpSyn == 0 && len(t.payload)+t.missing == 0 {
+		if t.flags&tcpRst != 0 || t.flags&tcpSyn == 0 && len(t.payload)+t.missing == 0 || c.late(key, t) {
 			return flowRef{}, false
 		}
 		if len(c.flows) >= 2*c.limit {
@@ -208,6 +211,13 @@ func (c *Capture) flowOf(t *tcpSegment) (flowRef, bool) {
 	}
 	c.last, c.lastKey = ref, key
 	return ref, true
+}
+
+// late reports whether a segment repeats what an ended connection sent. It must not be taken for a new connection:
+// what it says was said long ago.
+func (c *Capture) late(key [2]netip.AddrPort, t *tcpSegment) bool {
+	end, ok := c.gone[key]
+	return ok && t.flags&tcpSyn == 0 && !before(end, t.seq+uint32(len(t.payload)+t.missing))
 }
 
 // evict makes room: the half of the flows that was silent longest is given up.
@@ -311,8 +321,17 @@ func (c *Capture) close(f *flow, reset bool) {
 		o := c.observe(f, KindClose)
 		o.Reset = reset
 	}
-	a, b := f.sides[0].addr, f.sides[1].addr
-	delete(c.flows, [2]netip.AddrPort{a, b})
-	delete(c.flows, [2]netip.AddrPort{b, a})
+	if len(c.gone) >= maxGone {
+		clear(c.gone)
+	}
+	for side := range f.sides {
+		s := &f.sides[side]
+		key := [2]netip.AddrPort{s.addr, f.sides[1-side].addr}
+		delete(c.flows, key)
+		delete(c.gone, key)
+		if s.started {
+			c.gone[key] = s.next
+		}
+	}
 	c.last = flowRef{}
 }

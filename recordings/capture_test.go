@@ -182,7 +182,7 @@ func TestCapture_RetransmittedAndReorderedSegmentsChangeNothing(t *testing.T) {
 		for i := range packets {
 			order[i], place[i] = i, i
 			if i >= 3 && i < len(packets)-3 { // the handshake and the end stay in their places
-				place[i] += rng.IntN(6)
+				place[i] = min(i+rng.IntN(6), len(packets)-4)
 			}
 		}
 		slices.SortStableFunc(order, func(a, b int) int { return place[a] - place[b] })
@@ -199,6 +199,31 @@ func TestCapture_RetransmittedAndReorderedSegmentsChangeNothing(t *testing.T) {
 		if len(h.opens) != 1 || len(h.closes) != 1 {
 			t.Fatalf("%d opens, %d closes", len(h.opens), len(h.closes))
 		}
+	}
+}
+
+// TestCapture_LateSegmentsOfAnEndedConnectionOpenNone repeats a request behind the end of its connection, and then uses
+// the ports again without a SYN in the capture.
+func TestCapture_LateSegmentsOfAnEndedConnectionOpenNone(t *testing.T) {
+	k := newTalk().open()
+	k.send(wire.Request, requestFrame(wire.KeyFetch, 17, k.count, make([]byte, 100)), 1448)
+	k.send(wire.Response, responseFrame(wire.KeyFetch, 17, k.count, make([]byte, 100)), 1448)
+	k.close()
+	late := k.packets[3]
+	again := late
+	again.seq = k.next[wire.Request] + 1000
+	for _, tc := range []struct {
+		name  string
+		more  talkPacket
+		opens int
+	}{{"repeated", late, 1}, {"new", again, 2}} {
+		t.Run(tc.name, func(t *testing.T) {
+			list, _ := imported(t, k.pcap(t, append(slices.Clone(k.packets), tc.more)))
+			h := sortOut(list)
+			if len(h.opens) != tc.opens {
+				t.Errorf("%d connections, want %d", len(h.opens), tc.opens)
+			}
+		})
 	}
 }
 
@@ -263,19 +288,16 @@ func TestCapture_BegunMidwayFindsTheFirstWholeFrame(t *testing.T) {
 		}
 		// Everything from the first request that begins in the capture is there.
 		var want []talkFrame
-		at, begun := 0, false
+		at, within := 0, false
 		for i, p := range k.packets {
 			if len(p.payload) == 0 {
 				continue
 			}
-			if i >= from && p.dir == wire.Request && begins(p, k.frames[at].bytes) {
-				begun = true
-			}
-			if begun {
+			if i >= from && p.dir == wire.Request && !within {
 				want = k.frames[at:]
 				break
 			}
-			if ends(k, i) {
+			if within = !ends(k, i); !within {
 				at++
 			}
 		}
@@ -286,12 +308,6 @@ func TestCapture_BegunMidwayFindsTheFirstWholeFrame(t *testing.T) {
 			t.Errorf("from packet %d: opens %v", from+1, h.opens)
 		}
 	}
-}
-
-// begins reports whether a packet begins the frame.
-func begins(p talkPacket, frame []byte) bool {
-	b := append(binary.BigEndian.AppendUint32(nil, uint32(len(frame))), frame...)
-	return bytes.HasPrefix(b, p.payload)
 }
 
 // ends reports whether packet i ends a frame: what follows it is the acknowledgement.
