@@ -112,15 +112,18 @@ func TestSnapshot_AnswersOfOtherEpochs(t *testing.T) {
 		want   string
 	}{
 		{
-			"older", kraft.PartitionAnswer{Error: kraft.UnknownLeaderEpoch, LeaderID: 3, LeaderEpoch: 0},
+			"older",
+			kraft.PartitionAnswer{Error: kraft.UnknownLeaderEpoch, LeaderID: 3, LeaderEpoch: 0},
 			"SendFetchSnapshot(to=2@node2:9093 corr=2 epoch=1 id=20@1 position=0)",
 		},
 		{
-			"newer, another leader", kraft.PartitionAnswer{Error: kraft.FencedLeaderEpoch, LeaderID: 3, LeaderEpoch: 2},
+			"newer, another leader",
+			kraft.PartitionAnswer{Error: kraft.FencedLeaderEpoch, LeaderID: 3, LeaderEpoch: 2},
 			"SendFetch(to=3@node3:9093 corr=2 epoch=2 offset=0 last=0 hw=-1)",
 		},
 		{
-			"newer, the same leader", kraft.PartitionAnswer{Error: kraft.FencedLeaderEpoch, LeaderID: 2, LeaderEpoch: 2},
+			"newer, the same leader",
+			kraft.PartitionAnswer{Error: kraft.FencedLeaderEpoch, LeaderID: 2, LeaderEpoch: 2},
 			"SendFetch(to=2@node2:9093 corr=2 epoch=2 offset=0 last=0 hw=-1)",
 		},
 	}

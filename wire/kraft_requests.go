@@ -37,8 +37,8 @@ func (d *Decoder) KRaftRequest(key, version int16, body []byte, about kraft.Requ
 	case *kmsg.FetchSnapshotRequest:
 		return fetchSnapshotEvent(r, about), nil
 	case *kmsg.DescribeQuorumRequest:
-		about.WrongPartition = !(len(r.Topics) == 1 && r.Topics[0].Topic == MetadataTopic &&
-			len(r.Topics[0].Partitions) == 1 && r.Topics[0].Partitions[0].Partition == metadataPartition)
+		about.WrongPartition = len(r.Topics) != 1 || r.Topics[0].Topic != MetadataTopic ||
+			len(r.Topics[0].Partitions) != 1 || r.Topics[0].Partitions[0].Partition != metadataPartition
 		return &kraft.ReceiveDescribeQuorum{Request: about}, nil
 	case *kmsg.AddRaftVoterRequest:
 		about.ClusterID = clusterID(r.ClusterID)

@@ -61,7 +61,7 @@ func (s *Sender) request(action kraft.Action, version int16) (kmsg.Request, erro
 	switch a := action.(type) {
 	case *kraft.SendVoteRequest:
 		if a.PreVote && version < 2 {
-			return nil, fmt.Errorf("Vote v%d with PreVote: %w", version, ErrNotEncodable)
+			return nil, fmt.Errorf("v%d of Vote with PreVote: %w", version, ErrNotEncodable)
 		}
 		return s.vote(a), nil
 	case *kraft.SendBeginQuorumEpoch:

@@ -101,7 +101,7 @@ func decisions(a *oracle.Answer) string {
 // fastDir is a directory in memory, where the system has one: the file log makes sparse files of 10 MiB and syncs a lot.
 func fastDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "understudy-oracle-")
+	dir, err := os.MkdirTemp("/dev/shm", "understudy-oracle-") //nolint:usetesting // TMPDIR is rarely in memory
 	if err != nil {
 		return t.TempDir()
 	}
