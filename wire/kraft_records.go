@@ -76,8 +76,8 @@ func KRaftControl(c ControlRecord) kraft.ControlRecord {
 	return kraft.ControlRecord{}
 }
 
-// controlValue is the record that a leader writes for it.
-func controlValue(k kraft.ControlRecord) (ControlRecord, error) {
+// ControlOf is the record that a leader writes for a machine's control record.
+func ControlOf(k kraft.ControlRecord) (ControlRecord, error) {
 	switch k.Type {
 	case kraft.LeaderChangeRecord:
 		c := LeaderChange{Leader: k.Leader}
@@ -111,7 +111,7 @@ func controlValue(k kraft.ControlRecord) (ControlRecord, error) {
 func AppendControlBatch(dst []byte, b kraft.Batch, timestamp int64) ([]byte, error) {
 	records := make([]Record, 0, len(b.Control))
 	for _, k := range b.Control {
-		c, err := controlValue(k)
+		c, err := ControlOf(k)
 		if err != nil {
 			return dst, err
 		}
