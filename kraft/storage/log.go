@@ -55,8 +55,9 @@ type Log struct {
 	broken   error
 	left     *leftovers // while opening
 
-	// Recovered tells what Open had to repair.
+	// Recovered tells what Open had to repair, BegunAnew that the latest snapshot lay beyond the log and replaced it.
 	Recovered []string
+	BegunAnew bool
 }
 
 // View is the log as the machine sees it.

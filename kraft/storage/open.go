@@ -283,6 +283,7 @@ func (l *Log) finishOpen(files *leftovers) error {
 	if err != nil {
 		return err
 	}
+	l.BegunAnew = began
 	if began {
 		l.Recovered = append(l.Recovered, fmt.Sprintf("%s: begun anew at offset %d, the end of the latest snapshot", l.dir, l.Start))
 	}

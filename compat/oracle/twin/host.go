@@ -11,7 +11,7 @@ import (
 )
 
 // Log is part of kraft.Host.
-func (n *node) Log() *kraft.LogView { return &n.log.view }
+func (n *node) Log() *kraft.LogView { return n.log.View() }
 
 // Actions is part of kraft.Host.
 func (n *node) Actions() *kraft.Actions { return &n.actions }
@@ -35,7 +35,12 @@ func (n *node) Choice() int {
 			return int(d.value)
 		}
 	}
-	return 0
+	if n.random == nil {
+		return 0
+	}
+	d := draw{bounds, n.random(bounds)}
+	n.draws = append(n.draws, d)
+	return int(d.value)
 }
 
 func (n *node) servers() int {
@@ -80,6 +85,10 @@ func (n *node) Next(atMost int64, timers kraft.TimerSet) (kraft.Event, kraft.Ins
 // draw takes the oracle's next draw with these bounds.
 func (n *node) draw(bounds string) int64 {
 	i := slices.IndexFunc(n.draws, func(d draw) bool { return d.bounds == bounds })
+	if i < 0 && n.random != nil {
+		i = len(n.draws)
+		n.draws = append(n.draws, draw{bounds, n.random(bounds)})
+	}
 	if i < 0 {
 		n.effect("draw", bounds, "none")
 		return 0
@@ -113,8 +122,8 @@ func (n *node) Execute(actions []kraft.Action) bool {
 			return false
 		}
 	}
-	if view := n.m.View(); !view.Equal(&n.log.view) {
-		n.out.problem("the machine's view of the log is %v, the log %v", view, &n.log.view)
+	if view := n.m.View(); !view.Equal(n.log.View()) {
+		n.out.problem("the machine's view of the log is %v, the log %v", view, n.log.View())
 	}
 	return true
 }
@@ -172,13 +181,13 @@ func (n *node) executeOnLog(action kraft.Action) bool {
 		if !n.attempt("epoch") {
 			return false
 		}
-		n.log.view.AssignEpoch(a.Epoch)
+		n.log.assignEpoch(a.Epoch)
 		n.effect("epoch", a.Epoch, a.Start)
 	case *kraft.FlushLog:
 		if !n.attempt("flush") {
 			return false
 		}
-		n.effect("flush", n.log.view.End)
+		n.effect("flush", n.log.View().End)
 		n.log.flush()
 	case *kraft.TruncateTo:
 		if !n.attempt("truncate") {
@@ -187,7 +196,7 @@ func (n *node) executeOnLog(action kraft.Action) bool {
 		n.effect("truncate", a.Offset)
 		n.log.truncate(a.Offset)
 	case *kraft.AdvanceHighWatermark:
-		n.log.view.AdvanceHighWatermark(a.Offset)
+		n.log.View().AdvanceHighWatermark(a.Offset)
 		n.effect("hw", a.Offset)
 	case *kraft.BeginSnapshotFetch:
 		n.partial = []byte{}
@@ -203,10 +212,10 @@ func (n *node) executeOnLog(action kraft.Action) bool {
 			n.out.problem("%v with %d bytes held", a, len(n.partial))
 		}
 		n.effect("freeze", a.ID.Offset, a.ID.Epoch, int64(len(n.partial)))
-		n.log.addSnapshot(a.ID, n.partial)
+		held := n.partial
 		n.partial = nil
-		if n.log.truncateToLatestSnapshot() {
-			n.effect("truncateToSnapshot", n.log.view.Start, n.log.view.Snapshots[0].ID.Epoch)
+		if n.log.install(a.ID, held) {
+			n.effect("truncateToSnapshot", n.log.View().Start, n.log.View().Snapshots[0].ID.Epoch)
 		}
 	default:
 		n.out.problem("no driver for %v", action)
@@ -242,6 +251,7 @@ func (n *node) persist(a *kraft.PersistQuorumState) bool {
 	if !n.attempt("persist") {
 		return false
 	}
+	n.log.persist(a)
 	state := a.State
 	n.stored, n.version = &state, min(a.KRaftVersion, 1)
 	n.effect("persist", n.storedList())
@@ -304,14 +314,14 @@ func (n *node) appendFetched(a *kraft.AppendFetched) bool {
 	if !n.attempt("append") {
 		return false
 	}
-	added, err := n.log.appendAll(n.hand.records, a.Take)
+	added, err := appendAll(n.log, n.hand.records, a.Take)
 	if err != nil || len(added) == 0 {
 		n.out.problem("%v: %v", a, err)
 		return true
 	}
 	var batches []any
 	for _, e := range added {
-		batches = append(batches, []any{int64(e.Base), int64(e.Epoch), int64(len(e.bytes))})
+		batches = append(batches, []any{int64(e.Base), int64(e.Epoch), int64(e.Size)})
 	}
 	n.effect("append", "follower", added[0].Base, added[len(added)-1].Last, batches)
 	return true
@@ -331,7 +341,7 @@ func (n *node) reply(action kraft.Action, key int16, id kraft.RequestID) {
 	case *kraft.ReplyFetch:
 		data = n.log.read(a.From, a.UpTo, a.MaxBytes)
 	case *kraft.ReplyFetchSnapshot:
-		if bytes := n.log.snapshots[a.ID]; a.PartitionError == kraft.None && a.Error == kraft.None {
+		if bytes := n.log.snapshot(a.ID); a.PartitionError == kraft.None && a.Error == kraft.None {
 			data = bytes[a.Position:min(int64(len(bytes)), a.Position+min(int64(a.MaxBytes), int64(len(bytes))))]
 		}
 	}

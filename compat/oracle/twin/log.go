@@ -8,7 +8,30 @@ import (
 	"github.com/understudy-kafka/understudy/wire"
 )
 
-// hostLog is the log of one of our nodes: whole batches as bytes, with the rules of the engine's LogView.
+// nodeLog is the log of one of our nodes, with the rules of the engine's LogView. What cannot be done ends in a panic, which the twin
+// reports as a difference.
+type nodeLog interface {
+	View() *kraft.LogView
+	Flushed() kraft.Offset
+	append(b kraft.Batch, raw []byte)
+	flush()
+	truncate(offset kraft.Offset)
+	assignEpoch(epoch kraft.Epoch)
+	persist(a *kraft.PersistQuorumState)
+	read(from, upTo kraft.Offset, maxBytes int32) []byte
+	addSnapshot(id kraft.SnapshotID, bytes []byte)
+	snapshot(id kraft.SnapshotID) []byte
+	// install begins the log anew at a snapshot that was fetched, and reports whether it did.
+	install(id kraft.SnapshotID, bytes []byte) bool
+	moveStart(id kraft.SnapshotID) bool
+	// reopen is what a restart finds: all, or what was flushed. It reports whether the log had to begin anew at its latest snapshot.
+	reopen(loseUnflushed bool) bool
+	history() ([]kraft.HistoryEntry, error)
+	// close ends it.
+	close()
+}
+
+// hostLog keeps whole batches as bytes, in memory.
 type hostLog struct {
 	view      kraft.LogView
 	entries   []entry
@@ -25,6 +48,22 @@ func newHostLog() *hostLog {
 	l := &hostLog{snapshots: map[kraft.SnapshotID][]byte{}}
 	l.view.BatchBase = l.base
 	return l
+}
+
+// View is part of nodeLog.
+func (l *hostLog) View() *kraft.LogView { return &l.view }
+
+// Flushed is part of nodeLog.
+func (l *hostLog) Flushed() kraft.Offset { return l.flushed }
+
+func (l *hostLog) assignEpoch(epoch kraft.Epoch)       { l.view.AssignEpoch(epoch) }
+func (l *hostLog) persist(*kraft.PersistQuorumState)   {}
+func (l *hostLog) snapshot(id kraft.SnapshotID) []byte { return l.snapshots[id] }
+func (l *hostLog) close()                              {}
+
+func (l *hostLog) install(id kraft.SnapshotID, bytes []byte) bool {
+	l.addSnapshot(id, bytes)
+	return l.truncateToLatestSnapshot()
 }
 
 // base is the base offset of the first batch that ends at or behind the offset.
@@ -54,8 +93,7 @@ func (l *hostLog) append(b kraft.Batch, raw []byte) {
 }
 
 // appendAll appends the first take batches of the records, all of them if take is negative.
-func (l *hostLog) appendAll(records []byte, take int32) ([]entry, error) {
-	before := len(l.entries)
+func appendAll(l nodeLog, records []byte, take int32) ([]kraft.Batch, error) {
 	batches, fault := wire.KRaftBatches(nil, records)
 	if take < 0 {
 		if fault != kraft.RecordsFine {
@@ -70,7 +108,7 @@ func (l *hostLog) appendAll(records []byte, take int32) ([]entry, error) {
 		l.append(b, records[:b.Size])
 		records = records[b.Size:]
 	}
-	return l.entries[before:], nil
+	return batches[:take], nil
 }
 
 func (l *hostLog) truncate(offset kraft.Offset) {
@@ -140,8 +178,7 @@ func (l *hostLog) dropSnapshots() {
 	}
 }
 
-// reopen is what a restart finds: all, or what was flushed. An epoch that starts at the end is forgotten. It reports whether
-// the log had to begin anew at its latest snapshot.
+// reopen is part of nodeLog. An epoch that starts at the end is forgotten.
 func (l *hostLog) reopen(loseUnflushed bool) bool {
 	l.view.HighWatermark = l.view.Start
 	if loseUnflushed {

@@ -20,7 +20,7 @@ type node struct {
 
 	m       *kraft.QuorumStateMachine
 	actions kraft.Actions
-	log     *hostLog
+	log     nodeLog
 	stored  *kraft.QuorumState
 	version int16 // data version of the stored state
 
@@ -45,6 +45,7 @@ type node struct {
 	failAt   map[string]int
 	out      outcome
 	draws    []draw
+	random   func(bounds string) int64 // makes draws where no oracle tells them
 	stamps   []int64
 	dead     bool // Fatal
 	finished bool // ShutdownDone
@@ -113,9 +114,9 @@ func (n *node) effect(kind string, args ...any) {
 	n.out.effects = append(n.out.effects, oracle.Effect{Kind: kind, Args: args})
 }
 
-func newNode(p compat.Profile, c oracle.Command, coverage *Coverage) *node {
+func newNode(p compat.Profile, c oracle.Command, coverage *Coverage, log nodeLog) *node {
 	n := &node{
-		profile: p, init: *c.Init, log: newHostLog(), maxVersions: map[int16]int16{}, failAt: map[string]int{},
+		profile: p, init: *c.Init, log: log, maxVersions: map[int16]int16{}, failAt: map[string]int{},
 		now: kraft.Instant(c.Now), coverage: coverage,
 	}
 	n.sender = wire.Sender{ClusterID: n.init.Cluster, SoftwareName: "understudy", SoftwareVersion: "0"}
@@ -257,7 +258,7 @@ func (n *node) command(c oracle.Command, a *oracle.Answer) {
 		n.start()
 	case "restart":
 		if n.log.reopen(c.LoseUnflushed) {
-			n.effect("truncateToSnapshot", n.log.view.Start, n.log.view.Snapshots[0].ID.Epoch)
+			n.effect("truncateToSnapshot", n.log.View().Start, n.log.View().Snapshots[0].ID.Epoch)
 		}
 		n.start()
 	case "request":

@@ -14,10 +14,10 @@ import (
 
 // state is our node's state in the oracle's words. Of the oracle's own it takes what a machine does not keep.
 func (n *node) state(kafka *oracle.State) *oracle.State {
-	q, log, known := n.m.QuorumState(), &n.log.view, n.m.Inspect()
+	q, log, known := n.m.QuorumState(), n.log.View(), n.m.Inspect()
 	s := &oracle.State{
 		Role: n.m.Role().Kind().String(), Epoch: int32(q.Epoch), Leader: int32(q.Leader), LeaderEndpoints: "{}", Voted: key(q.Voted),
-		HighWatermark: -1, Start: int64(log.Start), End: int64(log.End), LogHW: int64(log.HighWatermark), Flushed: int64(n.log.flushed),
+		HighWatermark: -1, Start: int64(log.Start), End: int64(log.End), LogHW: int64(log.HighWatermark), Flushed: int64(n.log.Flushed()),
 		KRaft: known.KRaftVersion, Parked: len(known.Parked), Finished: n.finished, Cleaner: int64(n.cleaner),
 		Timers: map[string]int64{},
 	}

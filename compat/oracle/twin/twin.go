@@ -29,6 +29,9 @@ type Twin struct {
 	// SendsOurs says of which nodes the network gets our bytes; of the others it gets Kafka's. Nil: of none.
 	SendsOurs func(node string) bool
 
+	// Disk gives each node of ours a directory to keep its log in, on a file system that Crash cuts back to what is durable. Nil: in memory.
+	Disk func() *Disk
+
 	profile  compat.Profile
 	nodes    map[string]*node
 	schedule []oracle.Command
@@ -45,6 +48,13 @@ func pair(o oracle.Stepper, version string) *Twin {
 	}
 }
 
+func (t *Twin) newLog() nodeLog {
+	if t.Disk == nil {
+		return newHostLog()
+	}
+	return newDiskLog(t.Disk())
+}
+
 // SetProfile gives the machines that are started from now on the rules of another release.
 func (t *Twin) SetProfile(p compat.Profile) { t.profile = p }
 
@@ -53,6 +63,9 @@ func (t *Twin) Schedule() []oracle.Command { return t.schedule }
 
 // Reset forgets all nodes and the schedule.
 func (t *Twin) Reset() error {
+	for _, n := range t.nodes {
+		n.log.close()
+	}
 	t.nodes, t.schedule = map[string]*node{}, nil
 	_, err := t.Oracle.Do(oracle.Command{Cmd: "reset"})
 	return err
@@ -76,7 +89,7 @@ func (t *Twin) do(c oracle.Command) (*oracle.Answer, error) {
 	}
 	n := t.nodes[c.Node]
 	if c.Cmd == "init" {
-		n = newNode(t.profile, c, t.Coverage)
+		n = newNode(t.profile, c, t.Coverage, t.newLog())
 		t.nodes[c.Node] = n
 		if err := t.seed(n, c); err != nil {
 			return nil, err
@@ -152,7 +165,7 @@ func (t *Twin) step(n *node, c oracle.Command, a *oracle.Answer) (o outcome, pan
 // seed fills the log that the node starts with: batches of its disk, or the bootstrap checkpoint.
 func (t *Twin) seed(n *node, c oracle.Command) error {
 	if len(n.init.Log) > 0 {
-		if _, err := n.log.appendAll(n.init.Log, -1); err != nil {
+		if _, err := appendAll(n.log, n.init.Log, -1); err != nil {
 			return fmt.Errorf("initial log of %s: %w", c.Node, err)
 		}
 		n.log.flush()

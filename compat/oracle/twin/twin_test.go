@@ -109,7 +109,7 @@ func TestHostLog_TruncatesInsideABatchAndForgetsTheGapOnRestart(t *testing.T) {
 	l := newHostLog()
 	raw := wire.AppendDataBatch(nil, 0, 1, 1, oracle.Records(1)...)
 	raw = wire.AppendDataBatch(raw, 1, 1, 1, oracle.Records(5)...)
-	if _, err := l.appendAll(raw, -1); err != nil {
+	if _, err := appendAll(l, raw, -1); err != nil {
 		t.Fatal(err)
 	}
 	l.flush()
