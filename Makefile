@@ -5,7 +5,7 @@ VERSION  ?= dev
 LDFLAGS   = -X github.com/understudy-kafka/understudy/internal/build.Version=$(VERSION)
 GOLANGCI  = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help build demo test test-short test-kafka test-matrix oracle soak bench bench-proxy bench-check lint generate clean
+.PHONY: help build demo test test-short test-kafka test-matrix oracle soak bench bench-proxy bench-check bench-etcd lint generate clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -39,7 +39,7 @@ oracle: ## random walks beside the real KafkaRaftClient; KAFKA_LIBS=DIR steps a 
 soak: ## hours: fuzz targets, long random runs; figures go to docs/TESTING.md
 	./.ci/soak
 
-bench: bench-proxy bench-check ## all figures of docs/TESTING.md
+bench: bench-proxy bench-check bench-etcd ## all figures of docs/TESTING.md
 	$(GO) test -run '^$$' -bench . -benchmem ./kraft/... ./wire/... ./recordings/... ./proxy/...
 
 bench-proxy: build ## forwarding beside a bare io.Copy relay, paired rounds in one run
@@ -48,6 +48,9 @@ bench-proxy: build ## forwarding beside a bare io.Copy relay, paired rounds in o
 bench-check: build ## check beside tshark's full dissection of the same file
 	$(GO) run ./internal/need/cmd tshark
 	$(GO) run ./internal/benchcheck
+
+bench-etcd: ## the engine beside etcd/raft v3.6.0, paired rounds in one run; a module of its own, so that nothing else depends on etcd
+	$(GO) run -C internal/etcdbench .
 
 lint: ## static checks, pinned
 	$(GO) run $(GOLANGCI) run ./...

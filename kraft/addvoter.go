@@ -78,7 +78,7 @@ func (m *QuorumStateMachine) onAPIVersionsResponse(e *ReceiveAPIVersionsResponse
 // isCaughtUp: the observer of exactly that key has reached the log end once, and has fetched within the last hour (Kafka:
 // LeaderState.isReplicaCaughtUp).
 func (m *QuorumStateMachine) isCaughtUp(key ReplicaKey) bool {
-	r := m.leader.observer(key)
+	r := m.leader.observer(&key)
 	return r != nil && r.LastCaughtUp > 0 && r.LastFetch > 0 && !m.due(Timer{Kind: CaughtUpTimer, Peer: key})
 }
 

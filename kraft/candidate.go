@@ -35,7 +35,7 @@ func (m *QuorumStateMachine) loseElection() {
 	a.Timer, a.Deadline = Timer{Kind: ElectionBackoffTimer}, m.turn.now
 	a.Retries = c.Retries
 	a.Window = m.cfg.Rules.ElectionBackoff.window(m.cfg.Timeouts.ElectionBackoffMaxMs)
-	m.notDue(a.Timer)
+	m.notDue(&a.Timer)
 }
 
 // window is the width of the range that a backoff is drawn from.

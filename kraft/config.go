@@ -49,6 +49,8 @@ type Config struct {
 	// History holds the control records of the latest snapshot and of the log, in order. Those of a snapshot stand at its
 	// end offset - 1, those of the bootstrap checkpoint at -1 (Kafka: KRaftControlRecordStateMachine).
 	History []HistoryEntry
+
+	self ReplicaKey // ID and DirectoryID
 }
 
 // HistoryEntry is a Voters or KRaftVersion record and its offset.

@@ -8,28 +8,23 @@ func slot[T any, P interface {
 	*T
 	Action
 }](m *QuorumStateMachine, s *slab[T]) *T {
-	out := m.turn.out
-	item := s.next(out.event)
-	var zero T
-	*item = zero
-	if !m.stopped {
-		out.list = append(out.list, P(item))
-	}
+	item := prepare(m, s)
+	m.emit(P(item))
 	return item
 }
 
-// put is slot for a value that is complete already.
-func put[T any, P interface {
-	*T
-	Action
-}](m *QuorumStateMachine, s *slab[T], value *T) {
-	if m.stopped {
-		return
+// prepare is slot for an action that is emitted later, or not at all.
+func prepare[T any](m *QuorumStateMachine, s *slab[T]) *T {
+	item := s.next(m.turn.out.event)
+	var zero T
+	*item = zero
+	return item
+}
+
+func (m *QuorumStateMachine) emit(a Action) {
+	if !m.stopped {
+		m.turn.out.list = append(m.turn.out.list, a)
 	}
-	out := m.turn.out
-	item := s.next(out.event)
-	*item = *value
-	out.list = append(out.list, P(item))
 }
 
 // fatal ends the machine where Kafka's process would end. Everything emitted so far stands.
@@ -46,19 +41,27 @@ func (m *QuorumStateMachine) due(t Timer) bool {
 func (m *QuorumStateMachine) dueKind(kind TimerKind) bool { return m.turn.due.Has(Timer{Kind: kind}) }
 
 // resetTimer starts a timer that runs for some milliseconds from now.
-func (m *QuorumStateMachine) resetTimer(t Timer, ms int32) { m.resetTimerAt(t, m.turn.now+Instant(ms)) }
-
-func (m *QuorumStateMachine) resetTimerAt(t Timer, deadline Instant) {
-	a := slot(m, &m.turn.out.resetTimer)
-	a.Timer, a.Deadline = t, deadline
-	m.notDue(t)
+func (m *QuorumStateMachine) resetTimer(t Timer, ms int32) {
+	m.resetPeerTimer(t.Kind, &t.Peer, m.turn.now+Instant(ms))
 }
 
-func (m *QuorumStateMachine) resetKind(kind TimerKind, ms int32) { m.resetTimer(Timer{Kind: kind}, ms) }
+func (m *QuorumStateMachine) resetPeerTimer(kind TimerKind, peer *ReplicaKey, deadline Instant) {
+	a := slot(m, &m.turn.out.resetTimer)
+	a.Kind, a.Deadline = kind, deadline
+	a.Peer = *peer
+	m.notDue(&a.Timer)
+}
+
+func (m *QuorumStateMachine) resetKind(kind TimerKind, ms int32) {
+	a := slot(m, &m.turn.out.resetTimer)
+	a.Kind, a.Deadline = kind, m.turn.now+Instant(ms)
+	m.notDue(&a.Timer)
+}
 
 func (m *QuorumStateMachine) cancelTimer(kind TimerKind) {
-	slot(m, &m.turn.out.cancelTimer).Timer = Timer{Kind: kind}
-	m.notDue(Timer{Kind: kind})
+	a := slot(m, &m.turn.out.cancelTimer)
+	a.Kind = kind
+	m.notDue(&a.Timer)
 }
 
 // drawElectionTimeout starts the election timer: between one and two election timeouts from now, as the driver draws
@@ -66,15 +69,15 @@ func (m *QuorumStateMachine) cancelTimer(kind TimerKind) {
 func (m *QuorumStateMachine) drawElectionTimeout() {
 	t := m.cfg.Timeouts.ElectionMs
 	a := slot(m, &m.turn.out.resetTimer)
-	a.Timer, a.Deadline, a.Window = Timer{Kind: ElectionTimer}, m.turn.now+Instant(t), t
-	m.notDue(a.Timer)
+	a.Kind, a.Deadline, a.Window = ElectionTimer, m.turn.now+Instant(t), t
+	m.notDue(&a.Timer)
 }
 
 // notDue makes a timer that was reset in this event no longer due in it. The driver's set of peer timers is not touched.
-func (m *QuorumStateMachine) notDue(t Timer) {
+func (m *QuorumStateMachine) notDue(t *Timer) {
 	if t.Kind < firstPeerTimer {
 		m.turn.due.fixed &^= 1 << t.Kind
 	} else if len(m.turn.due.peers) > 0 {
-		m.turn.reset = append(m.turn.reset, t)
+		m.turn.reset = append(m.turn.reset, *t)
 	}
 }

@@ -20,23 +20,24 @@ func (m *QuorumStateMachine) onFetch(e *ReceiveFetch) {
 		a.Request, a.Error = e.ID, err
 		return
 	}
-	f := fetchInfo{
+	listener := m.internListener(e.Listener)
+	f := &fetchInfo{
 		request: e.ID, replica: e.Replica, epoch: e.FetchEpoch, offset: e.FetchOffset, lastFetchedEpoch: e.LastFetchedEpoch,
-		maxBytes: e.MaxBytes, version: e.Version, listener: m.internListener(e.Listener),
+		maxBytes: e.MaxBytes, version: e.Version, listener: listener,
 	}
 	if e.MaxWaitMs < 0 || e.FetchOffset < 0 || e.LastFetchedEpoch < 0 || e.LastFetchedEpoch > e.FetchEpoch {
-		m.replyFetchError(&f, InvalidRequest)
+		m.replyFetchError(f, InvalidRequest)
 		return
 	}
-	var reply ReplyFetch
+	reply := prepare(m, &m.turn.out.replyFetch)
 	answer := &reply.FetchAnswer
-	m.evaluateFetch(&f, answer)
+	m.evaluateFetch(f, answer)
 	if answer.PartitionError != None || answer.From < answer.UpTo || e.MaxWaitMs == 0 || answer.isElsewhere() ||
 		m.cfg.Rules.FetchHighWatermark && e.HighWatermark < answer.HighWatermark {
-		m.replyFetch(&reply)
+		m.replyFetch(reply)
 		return
 	}
-	m.park(&f, answer, e.MaxWaitMs)
+	m.park(f, answer, e.MaxWaitMs)
 }
 
 // evaluateFetch works out the answer as of now (Kafka: tryCompleteFetchRequest). Only a valid position counts as progress, and it does
@@ -57,7 +58,7 @@ func (m *QuorumStateMachine) evaluateFetch(f *fetchInfo, answer *FetchAnswer) {
 	}
 	end := log.End
 	if position == ValidPosition {
-		advanced, ok := m.noteFetch(f.replica, log.Base(f.offset))
+		advanced, ok := m.noteFetch(&f.replica, log.Base(f.offset))
 		if !ok {
 			m.emptyAnswer(f, UnknownServerError, answer)
 			return
@@ -109,11 +110,11 @@ func (m *QuorumStateMachine) replyFetch(reply *ReplyFetch) {
 		slot(m, &m.turn.out.replyDiverging).FetchAnswer = reply.FetchAnswer
 		return
 	}
-	put(m, &m.turn.out.replyFetch, reply)
+	m.emit(reply)
 }
 
 func (m *QuorumStateMachine) replyFetchError(f *fetchInfo, err ErrorCode) {
-	var reply ReplyFetch
+	reply := prepare(m, &m.turn.out.replyFetch)
 	m.emptyAnswer(f, err, &reply.FetchAnswer)
-	m.replyFetch(&reply)
+	m.emit(reply)
 }

@@ -89,7 +89,7 @@ func (l *Leader) violation(self NodeID) string {
 		}
 	}
 	for i := range l.Observers {
-		if l.observer(l.Observers[i].Key) != &l.Observers[i] {
+		if l.observer(&l.Observers[i].Key) != &l.Observers[i] {
 			return "an observer twice"
 		}
 		if l.matchingVoter(l.Observers[i].Key) != nil && l.Observers[i].Key.ID == self {

@@ -29,9 +29,9 @@ func (m *QuorumStateMachine) startLeaderTimers() {
 
 // resetSilence: a replica counts as silent from half a fetch timeout after its last Fetch, or if it has never fetched. Observers
 // have the timer too, since they may become voters.
-func (m *QuorumStateMachine) resetSilence(key ReplicaKey, lastFetch Instant) {
+func (m *QuorumStateMachine) resetSilence(r *Replica) {
 	if m.cfg.Rules.BeginOnlyToSilent {
-		m.resetTimerAt(Timer{SilenceTimer, key}, lastFetch+Instant(m.cfg.Timeouts.FetchMs/2))
+		m.resetPeerTimer(SilenceTimer, &r.Key, r.LastFetch+Instant(m.cfg.Timeouts.FetchMs/2))
 	}
 }
 

@@ -42,6 +42,7 @@ func New(cfg Config) (*QuorumStateMachine, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
+	cfg.self = ReplicaKey{cfg.ID, cfg.DirectoryID}
 	m := &QuorumStateMachine{cfg: &cfg}
 	m.history.static = cfg.StaticVoters
 	for i := range cfg.History {

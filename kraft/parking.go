@@ -56,9 +56,9 @@ func (m *QuorumStateMachine) completeParked(upTo Offset) {
 		if !ok {
 			return
 		}
-		var reply ReplyFetch
+		reply := prepare(m, &m.turn.out.replyFetch)
 		m.evaluateFetch(&entry.fetchInfo, &reply.FetchAnswer)
-		m.replyFetch(&reply)
+		m.replyFetch(reply)
 	}
 }
 

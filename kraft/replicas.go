@@ -27,9 +27,9 @@ func (l *Leader) matchingVoter(key ReplicaKey) *Replica {
 }
 
 // observer is the entry of exactly that key, or nil.
-func (l *Leader) observer(key ReplicaKey) *Replica {
+func (l *Leader) observer(key *ReplicaKey) *Replica {
 	for i := range l.Observers {
-		if l.Observers[i].Key == key {
+		if l.Observers[i].Key == *key {
 			return &l.Observers[i]
 		}
 	}
@@ -37,14 +37,14 @@ func (l *Leader) observer(key ReplicaKey) *Replica {
 }
 
 // replica is the entry of a key among voters, else observers; an unknown key becomes an observer (Kafka: getOrCreateReplicaState).
-func (l *Leader) replica(key ReplicaKey) (r *Replica, isVoter bool) {
+func (l *Leader) replica(key *ReplicaKey) (r *Replica, isVoter bool) {
 	for i := range l.Voters {
-		if r = &l.Voters[i]; r.Key.ID == key.ID && matches(r.Key, key) {
+		if r = &l.Voters[i]; r.Key.matches(key) {
 			return r, true
 		}
 	}
 	if r = l.observer(key); r == nil {
-		l.Observers = append(l.Observers, newReplica(key, Endpoints{}))
+		l.Observers = append(l.Observers, newReplica(*key, Endpoints{}))
 		r = &l.Observers[len(l.Observers)-1]
 	}
 	return r, false
@@ -53,7 +53,7 @@ func (l *Leader) replica(key ReplicaKey) (r *Replica, isVoter bool) {
 // noteFetch takes down the progress of a replica whose Fetch was valid, and reports whether the high watermark rose (Kafka:
 // LeaderState.updateReplicaState). end is the base of the batch that it asked for, and may be lower than before. It is not ok for
 // the leader's own id; an anonymous replica is ignored.
-func (m *QuorumStateMachine) noteFetch(key ReplicaKey, end Offset) (advanced, ok bool) {
+func (m *QuorumStateMachine) noteFetch(key *ReplicaKey, end Offset) (advanced, ok bool) {
 	if key.ID < 0 {
 		return false, true
 	}
@@ -64,7 +64,7 @@ func (m *QuorumStateMachine) noteFetch(key ReplicaKey, end Offset) (advanced, ok
 	r, isVoter := m.leader.replica(key)
 	moved := r.End != end
 	r.noteFetch(m.turn.now, end, leaderEnd)
-	m.resetSilence(r.Key, r.LastFetch)
+	m.resetSilence(r)
 	if !isVoter {
 		m.resetObserverTimers(r)
 	}
@@ -90,13 +90,13 @@ func (r *Replica) noteFetch(now Instant, end, leaderEnd Offset) {
 }
 
 func (m *QuorumStateMachine) resetObserverTimers(r *Replica) {
-	m.resetTimerAt(Timer{Kind: SessionTimer, Peer: r.Key}, r.LastFetch+sessionMs)
-	m.resetTimerAt(Timer{Kind: CaughtUpTimer, Peer: r.Key}, r.LastFetch+caughtUpMs)
+	m.resetPeerTimer(SessionTimer, &r.Key, r.LastFetch+sessionMs)
+	m.resetPeerTimer(CaughtUpTimer, &r.Key, r.LastFetch+caughtUpMs)
 }
 
 // selfReplica is the leader's own entry: among its observers if it is no voter any more.
 func (m *QuorumStateMachine) selfReplica() *Replica {
-	r, _ := m.leader.replica(m.selfKey())
+	r, _ := m.leader.replica(&m.cfg.self)
 	return r
 }
 
@@ -139,7 +139,7 @@ func (m *QuorumStateMachine) takeVoterSet() {
 	l.Voters = next
 	for _, r := range old {
 		r.Endpoints = Endpoints{}
-		if l.observer(r.Key) == nil {
+		if l.observer(&r.Key) == nil {
 			l.Observers = append(l.Observers, r)
 			m.resetObserverTimers(&r)
 		}
@@ -155,7 +155,7 @@ func (m *QuorumStateMachine) renameSilence(before ReplicaKey, r *Replica) {
 	if m.due(Timer{SilenceTimer, before}) {
 		m.turn.silent = append(m.turn.silent, r.Key.ID)
 	}
-	m.resetSilence(r.Key, r.LastFetch)
+	m.resetSilence(r)
 }
 
 // adopt is the entry that a voter of a new set begins with: that of the matching voter, else of the observer with its key, else a
@@ -164,7 +164,7 @@ func (l *Leader) adopt(v *Voter) (r Replica, before ReplicaKey, ok bool) {
 	r = newReplica(v.Key, v.Endpoints)
 	if known := l.matchingVoter(v.Key); known != nil {
 		r = *known
-	} else if known := l.observer(v.Key); known != nil {
+	} else if known := l.observer(&v.Key); known != nil {
 		r = *known
 	}
 	l.Observers = slices.DeleteFunc(l.Observers, func(o Replica) bool { return o.Key == v.Key })

@@ -76,7 +76,7 @@ func (m *QuorumStateMachine) QuorumState() QuorumState {
 	return QuorumState{Epoch: m.epoch, Leader: m.leaderID(), Voted: m.voted()}
 }
 
-func (m *QuorumStateMachine) selfKey() ReplicaKey { return ReplicaKey{m.cfg.ID, m.cfg.DirectoryID} }
+func (m *QuorumStateMachine) selfKey() ReplicaKey { return m.cfg.self }
 
 func (m *QuorumStateMachine) selfVoter() Voter {
 	return Voter{Key: m.selfKey(), Endpoints: m.cfg.Endpoints, Versions: m.cfg.KRaftVersions}

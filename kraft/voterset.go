@@ -24,8 +24,11 @@ type Voter struct {
 // presented one. A stored directory id is not matched by an absent one (Kafka: VoterNode.isVoter).
 func (v *Voter) Matches(key ReplicaKey) bool { return matches(v.Key, key) }
 
-func matches(stored, presented ReplicaKey) bool {
-	return stored.ID == presented.ID && (stored.DirectoryID.IsZero() || stored.DirectoryID == presented.DirectoryID)
+func matches(stored, presented ReplicaKey) bool { return stored.matches(&presented) }
+
+// matches takes pointers since it is asked with every Fetch: to copy a key that has just been copied stalls the processor.
+func (k *ReplicaKey) matches(presented *ReplicaKey) bool {
+	return k.ID == presented.ID && (k.DirectoryID.IsZero() || k.DirectoryID == presented.DirectoryID)
 }
 
 // Equal compares key, endpoints and versions.

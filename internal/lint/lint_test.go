@@ -41,6 +41,8 @@ var allowed = map[string][]string{
 	"internal/...": {"kraft", "wire", "recordings", "proxy", "proxy/shadow", "compat", "internal/..."},
 	"cmd/...":      {"..."},
 
+	"internal/etcdbench": {"kraft", "kraft/memlog", "compat"}, // a module of its own
+
 	"kraft/mutants":          {"kraft/mutants/selected"},
 	"kraft/mutants/selected": {},
 }

@@ -133,7 +133,7 @@ var appendMutants = []Mutant{
 	},
 	{
 		Name: "fetch-does-not-end-silence", File: "replicas.go", Since: "4.2", Rule: "a Fetch does not start a voter's silence anew",
-		Old: `	m.resetSilence(r.Key, r.LastFetch)
+		Old: `	m.resetSilence(r)
 	if !isVoter {
 `, New: `	if !isVoter {
 `,
@@ -169,11 +169,11 @@ var appendMutants = []Mutant{
 	},
 	{
 		Name: "removed-voter-forgotten", File: "replicas.go", Rule: "a removed voter is not kept as an observer",
-		Old: `if l.observer(r.Key) == nil {`, New: `if false {`,
+		Old: `if l.observer(&r.Key) == nil {`, New: `if false {`,
 	},
 	{
 		Name: "added-voter-unknown", File: "replicas.go", Rule: "a new voter does not bring its progress as an observer along",
-		Old: `	} else if known := l.observer(v.Key); known != nil {
+		Old: `	} else if known := l.observer(&v.Key); known != nil {
 		r = *known
 	}
 `, New: `	}

@@ -54,7 +54,7 @@ var fetchMutants = []Mutant{
 		Name: "fetch-answers-before-progress", File: "fetch.go", Rule: "the answer tells the high watermark before the progress that it brings",
 		Old: `	end := log.End
 	if position == ValidPosition {
-		advanced, ok := m.noteFetch(f.replica, log.Base(f.offset))
+		advanced, ok := m.noteFetch(&f.replica, log.Base(f.offset))
 		if !ok {
 			m.emptyAnswer(f, UnknownServerError, answer)
 			return
@@ -67,7 +67,7 @@ var fetchMutants = []Mutant{
 	answer.HighWatermark = m.leader.HighWatermark
 `, New: `	end, before := log.End, m.leader.HighWatermark
 	if position == ValidPosition {
-		advanced, ok := m.noteFetch(f.replica, log.Base(f.offset))
+		advanced, ok := m.noteFetch(&f.replica, log.Base(f.offset))
 		if !ok {
 			m.emptyAnswer(f, UnknownServerError, answer)
 			return
@@ -165,7 +165,7 @@ var fetchMutants = []Mutant{
 		Name: "snapshot-fetch-is-progress", File: "snapshotfetch.go", Rule: "FetchSnapshot counts as progress up to the snapshot",
 		Old: `	m.accountForCheckQuorum(e.Replica)
 `, New: `	if e.Replica.ID != m.cfg.ID {
-		m.noteFetch(e.Replica, e.SnapshotID.Offset)
+		m.noteFetch(&e.Replica, e.SnapshotID.Offset)
 	}
 `,
 	},

@@ -96,7 +96,7 @@ var leaderMutants = []Mutant{
 	},
 	{
 		Name: "silence-is-a-fetch-timeout", File: "leader.go", Since: "4.2", Rule: "a voter counts as silent only after a whole fetch timeout",
-		Old: `lastFetch+Instant(m.cfg.Timeouts.FetchMs/2)`, New: `lastFetch+Instant(m.cfg.Timeouts.FetchMs)`,
+		Old: `r.LastFetch+Instant(m.cfg.Timeouts.FetchMs/2)`, New: `r.LastFetch+Instant(m.cfg.Timeouts.FetchMs)`,
 	},
 	{
 		Name: "leader-acknowledges-nobody", File: "leader.go", Rule: "a leader does not count itself as knowing the leader",

@@ -335,13 +335,13 @@ var voterMutants = []Mutant{
 	},
 	{
 		Name: "voter-match-exact", File: "voterset.go", Rule: "a voter without directory id matches only a replica without one",
-		Old: `stored.ID == presented.ID && (stored.DirectoryID.IsZero() || stored.DirectoryID == presented.DirectoryID)`,
-		New: `stored == presented`,
+		Old: `k.ID == presented.ID && (k.DirectoryID.IsZero() || k.DirectoryID == presented.DirectoryID)`,
+		New: `*k == *presented`,
 	},
 	{
 		Name: "voter-match-absent", File: "voterset.go", Rule: "a replica without directory id matches any voter of its id",
-		Old: `(stored.DirectoryID.IsZero() || stored.DirectoryID == presented.DirectoryID)`,
-		New: `(stored.DirectoryID.IsZero() || presented.DirectoryID.IsZero() || stored.DirectoryID == presented.DirectoryID)`,
+		Old: `(k.DirectoryID.IsZero() || k.DirectoryID == presented.DirectoryID)`,
+		New: `(k.DirectoryID.IsZero() || presented.DirectoryID.IsZero() || k.DirectoryID == presented.DirectoryID)`,
 	},
 	{
 		Name: "update-ignores-versions", File: "voterset.go", Rule: "a voter whose supported versions have changed needs no update",
