@@ -5,7 +5,7 @@ VERSION  ?= dev
 LDFLAGS   = -X github.com/understudy-kafka/understudy/internal/build.Version=$(VERSION)
 GOLANGCI  = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help build demo test test-short test-kafka test-matrix oracle soak bench bench-proxy bench-check bench-etcd lint generate clean
+.PHONY: help build demo test test-short test-kafka test-matrix oracle soak-oracle soak bench bench-proxy bench-check bench-etcd lint generate clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -31,10 +31,14 @@ test-matrix: ## all raft builds of 4.x and the long runs (<= 40 min)
 	UNDERSTUDY_MATRIX=1 $(GO) test -count=1 -p 1 -timeout 39m -run 'Kafka|Matrix' ./compat/... ./proxy/...
 	$(GO) test -count=1 -timeout 10m ./wire ./kraft/...
 
-oracle: ## random walks beside the real KafkaRaftClient; KAFKA_LIBS=DIR steps a local Kafka build, STEPS=n SEED=n RULES=4.4.0
+oracle: ## random walks beside the real KafkaRaftClient; KAFKA_LIBS=DIR RULES=4.4.0 tells what a local Kafka decides otherwise; BUILD= STEPS= SEED=
 	$(GO) run ./internal/need/cmd java javac mvn
-	$(GO) test -count=1 -timeout 60m -run 'Kafka_RandomWalks' ./compat/oracle -v -args $(if $(KAFKA_LIBS),-kafka-home '$(KAFKA_LIBS)') \
-		$(if $(BUILD),-build '$(BUILD)') -steps $(or $(STEPS),50000) -seed $(or $(SEED),1) $(if $(RULES),-rules '$(RULES)')
+	$(GO) run ./compat/oracle/cmd $(if $(KAFKA_LIBS),-kafka-home '$(KAFKA_LIBS)') $(if $(BUILD),-build '$(BUILD)') $(if $(RULES),-rules '$(RULES)') \
+		-steps $(or $(STEPS),50000) -seed $(or $(SEED),1)
+
+soak-oracle: ## random walks on all raft builds in turn until each has TOTAL=5000000 equal steps in LEDGER=DIR; goes on where it ended
+	$(GO) run ./internal/need/cmd java javac mvn
+	$(GO) run ./compat/oracle/cmd -ledger '$(or $(LEDGER),bin/soak-oracle)' -total $(or $(TOTAL),5000000) -chunk $(or $(CHUNK),200000) $(if $(BUILD),-build '$(BUILD)')
 
 soak: ## hours: fuzz targets, long random runs; figures go to docs/TESTING.md
 	./.ci/soak

@@ -1,5 +1,11 @@
 package oracle
 
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strconv"
+)
+
 // Command is one line to the harness. Which fields count depends on Cmd; those of the last group go with every command.
 //
 //	hello                                    version of the jars
@@ -50,6 +56,7 @@ type Command struct {
 	Poll        int                `json:"poll,omitempty"`   // turns
 	Settle      bool               `json:"settle,omitempty"` // turns until nothing happens
 	State       bool               `json:"st,omitempty"`     // the answer carries the state
+	Brief       bool               `json:"brief,omitempty"`  // the answer is a line of text that can be foreseen, with a digest for the state
 	Random      map[string][]int32 `json:"random,omitempty"` // queues draws by their bounds, "0:1000"
 	MaxVersions map[int16]int16    `json:"maxVersions,omitempty"`
 	FailAt      map[string]int     `json:"failAt,omitempty"` // lets the n-th call of a storage operation fail
@@ -92,4 +99,67 @@ type StoredState struct {
 	Voted    int32  `json:"voted"`
 	VotedDir string `json:"votedDir,omitempty"`
 	Version  int16  `json:"version"`
+}
+
+// AppendJSON appends the command as the harness reads it: what json.Marshal makes of it, without reflection where it is frequent.
+func (c *Command) AppendJSON(b []byte) ([]byte, error) {
+	if c.Init != nil || c.Random != nil || c.MaxVersions != nil || c.FailAt != nil {
+		line, err := json.Marshal(c)
+		return append(b, line...), err
+	}
+	text := func(name, value string) {
+		if value != "" {
+			b = append(append(append(b, `,"`...), name...), `":`...)
+			b = strconv.AppendQuote(b, value)
+		}
+	}
+	integer := func(name string, value int64) {
+		if value != 0 {
+			b = append(append(append(b, `,"`...), name...), `":`...)
+			b = strconv.AppendInt(b, value, 10)
+		}
+	}
+	flag := func(name string, value bool) {
+		if value {
+			b = append(append(append(b, `,"`...), name...), `":true`...)
+		}
+	}
+	b = strconv.AppendQuote(append(b, `{"cmd":`...), c.Cmd)
+	text("node", c.Node)
+	b = strconv.AppendInt(append(b, `,"corr":`...), int64(c.Corr), 10)
+	integer("api", int64(c.API))
+	b = strconv.AppendInt(append(b, `,"ver":`...), int64(c.Version), 10)
+	if len(c.Body) > 0 {
+		b = append(base64.StdEncoding.AppendEncode(append(b, `,"body":"`...), c.Body), '"')
+	}
+	text("error", c.Error)
+	text("arrival", c.Listener)
+	integer("epoch", int64(c.Epoch))
+	integer("offset", c.Offset)
+	integer("timestamp", c.Timestamp)
+	if len(c.Records) > 0 {
+		b = append(b, `,"records":[`...)
+		for i, r := range c.Records {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(base64.StdEncoding.AppendEncode(append(b, '"'), r), '"')
+		}
+		b = append(b, ']')
+	}
+	flag("noSchedule", c.NoSchedule)
+	integer("ms", c.Ms)
+	integer("level", int64(c.Level))
+	flag("validateOnly", c.ValidateOnly)
+	integer("from", c.From)
+	flag("loseUnflushed", c.LoseUnflushed)
+	flag("hold", c.Hold)
+	integer("now", c.Now)
+	integer("during", c.During)
+	flag("expire", c.Expire)
+	integer("poll", int64(c.Poll))
+	flag("settle", c.Settle)
+	flag("st", c.State)
+	flag("brief", c.Brief)
+	return append(b, '}'), nil
 }

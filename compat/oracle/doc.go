@@ -12,13 +12,18 @@
 // settle. The protocol is one JSON object a line each way; what [Oracle.Record] keeps can be fed to the harness without
 // Go: java -cp … org.apache.kafka.raft.OracleMain < session.jsonl.
 //
-// Package twin puts a machine of package kraft beside each client, package walk plays random histories with them:
+// Package twin puts a machine of package kraft beside each client, package walk draws random histories, package beside plays
+// them:
 //
-//	go test ./compat/oracle -run RandomWalks -v -args -build 4.4.0 -steps 50000 -seed 7
+//	make oracle BUILD=4.4.0 STEPS=50000 SEED=7
 //	make oracle KAFKA_LIBS=/path/to/kafka/libs RULES=4.4.0
+//	make soak-oracle LEDGER=DIR
 //
 // A walk that finds a difference shows both sides, makes its schedule smaller and saves it. The second line steps a local build of
-// Kafka and tells where it decides otherwise than the named release.
+// Kafka and tells which decisions it makes otherwise than the named release.
+//
+// Long runs send commands ahead: a random draw follows from seed, time and bounds, so the machine's outcome tells what
+// Kafka must answer, and the answer is compared when it comes.
 //
 // The same commands give byte-identical answers in every run: consecutive sends are ordered by destination, and
 // the ids in a LeaderChange record are sorted, since Kafka takes them from sets that are salted per process.

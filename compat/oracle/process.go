@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ type Oracle struct {
 
 	jvm    *child.Process // dies with this process
 	in     io.WriteCloser
+	to     *bufio.Writer
 	out    *bufio.Reader
 	stderr tail
 	record io.Writer
@@ -55,7 +57,7 @@ func Start(ctx context.Context, b Build) (*Oracle, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.out = bufio.NewReaderSize(out, 1<<16)
+	o.to, o.out = bufio.NewWriterSize(o.in, 1<<16), bufio.NewReaderSize(out, 1<<16)
 	if o.jvm, err = child.Start(cmd); err != nil {
 		return nil, fmt.Errorf("starting the oracle of Kafka %s: %w", b.Version, err)
 	}
@@ -75,7 +77,7 @@ func (o *Oracle) Record(w io.Writer) { o.record = w }
 // Do carries out a command. An error means that the harness itself failed; what went wrong inside the client is
 // in the answer.
 func (o *Oracle) Do(c Command) (*Answer, error) {
-	line, err := json.Marshal(c)
+	line, err := c.AppendJSON(nil)
 	if err != nil {
 		return nil, fmt.Errorf("oracle command %s: %w", c.Cmd, err)
 	}
@@ -83,7 +85,7 @@ func (o *Oracle) Do(c Command) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Answer{Raw: raw}
+	a := &Answer{Raw: slices.Clone(raw)}
 	if err := json.Unmarshal(raw, a); err != nil {
 		return nil, fmt.Errorf("oracle answered %.200q: %w", raw, err)
 	}
@@ -92,23 +94,57 @@ func (o *Oracle) Do(c Command) (*Answer, error) {
 
 // DoLine carries out a command that is JSON already. The answer is valid until the next call.
 func (o *Oracle) DoLine(line []byte) ([]byte, error) {
-	o.line = append(append(o.line[:0], line...), '\n')
+	if err := o.Post(line); err != nil {
+		return nil, err
+	}
+	if err := o.Flush(); err != nil {
+		return nil, err
+	}
+	return o.Next()
+}
+
+// Post sends a command ahead. Its answer comes by Next, in order; the harness need not see the command before Flush.
+// One goroutine may call Post and Flush while another calls Next.
+func (o *Oracle) Post(line []byte) error {
 	if o.record != nil {
-		if _, err := o.record.Write(o.line); err != nil {
-			return nil, fmt.Errorf("recording the session: %w", err)
+		if _, err := o.record.Write(append(slices.Clip(line), '\n')); err != nil {
+			return fmt.Errorf("recording the session: %w", err)
 		}
 	}
+	_, err := o.to.Write(line)
+	if err == nil {
+		err = o.to.WriteByte('\n')
+	}
+	if err != nil {
+		return fmt.Errorf("oracle of Kafka %s: %w%s", o.Build.Version, err, &o.stderr)
+	}
+	o.Calls++
+	return nil
+}
+
+// Flush lets the harness see all commands posted.
+func (o *Oracle) Flush() error {
+	if err := o.to.Flush(); err != nil {
+		return fmt.Errorf("oracle of Kafka %s: %w%s", o.Build.Version, err, &o.stderr)
+	}
+	return nil
+}
+
+// Next is the answer to the first command that has none yet. It is valid until the next call.
+func (o *Oracle) Next() ([]byte, error) {
 	if o.hung == nil {
 		o.hung = time.AfterFunc(patience, func() { _ = o.jvm.Kill() })
 	} else {
 		o.hung.Reset(patience)
 	}
 	defer o.hung.Stop()
-	if _, err := o.in.Write(o.line); err != nil {
-		return nil, fmt.Errorf("oracle of Kafka %s: %w%s", o.Build.Version, err, &o.stderr)
+	answer, err := o.out.ReadSlice('\n')
+	if errors.Is(err, bufio.ErrBufferFull) {
+		o.line = append(o.line[:0], answer...)
+		answer, err = o.out.ReadBytes('\n')
+		o.line = append(o.line, answer...)
+		answer = o.line
 	}
-	o.Calls++
-	answer, err := o.out.ReadBytes('\n')
 	if err != nil {
 		return nil, fmt.Errorf("oracle of Kafka %s ended: %w%s", o.Build.Version, err, &o.stderr)
 	}

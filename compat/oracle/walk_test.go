@@ -1,9 +1,7 @@
 package oracle_test
 
 import (
-	"errors"
 	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,18 +9,16 @@ import (
 	"time"
 
 	"github.com/understudy-kafka/understudy/compat/oracle"
+	"github.com/understudy-kafka/understudy/compat/oracle/beside"
 	"github.com/understudy-kafka/understudy/compat/oracle/twin"
-	"github.com/understudy-kafka/understudy/compat/oracle/walk"
 )
 
 var (
 	flagBuild = flag.String("build", "", "release to step; empty: those of the tier")
 	flagSteps = flag.Int("steps", 0, "random steps on each build; 0: those of the tier")
 	flagSeed  = flag.Uint64("seed", 1, "seed of the random walks")
-	flagState = flag.Int64("state-every", 4, "compare the whole state after every n-th step")
+	flagState = flag.Int64("state-every", 4, "compare the whole state after every n-th step in the search for mutants")
 	flagSave  = flag.String("save", filepath.Join(os.TempDir(), "understudy-oracle"), "directory for schedules that fail")
-	flagHome  = flag.String("kafka-home", os.Getenv("KAFKA_LIBS"), "a local Kafka, or the directory of its jars, to step instead of a release")
-	flagAs    = flag.String("rules", "", "release whose rules the machine keeps to; empty: that of the build")
 )
 
 // TestKafka_RandomWalks plays random histories with a machine beside each real client.
@@ -37,48 +33,55 @@ func TestKafka_RandomWalks(t *testing.T) {
 	if *flagBuild != "" {
 		builds = []string{*flagBuild}
 	}
-	if *flagHome != "" {
-		builds = []string{"local"}
-	}
 	for _, version := range builds {
-		t.Run(version, func(t *testing.T) {
-			b := oracle.Build{Version: version}
-			if version == "local" {
-				var err error
-				if b, err = oracle.LocalBuild(*flagHome); err != nil {
-					t.Fatal(err)
-				}
-			}
-			walkBeside(t, b, steps)
-		})
+		t.Run(version, func(t *testing.T) { walkBeside(t, version, steps) })
 	}
 }
 
-func walkBeside(t *testing.T, b oracle.Build, steps int) {
-	tw := twin.New(start(t, b))
-	tw.StateEvery = *flagState
-	tw.SendsOurs = func(node string) bool { return (node[len(node)-1]-'0')%2 == 0 } // a mixed quorum: every other node speaks our bytes
-	if *flagAs != "" {
-		tw.SetProfile(twin.ProfileOf(*flagAs))
-	}
+func walkBeside(t *testing.T, version string, steps int) {
+	o := start(t, oracle.Build{Version: version, JVM: beside.JVM(steps)})
+	w := beside.Walks{Twin: twin.New(o), Oracle: o, Seed: *flagSeed, Steps: steps, Save: *flagSave}
 	began := time.Now()
-	err := walk.Run(tw, b.Version, *flagSeed, steps, tw.Reset)
-	t.Logf("Kafka %s, seed %d: %d steps, %.0f a second", b.Version, *flagSeed, tw.Steps, float64(tw.Steps)/time.Since(began).Seconds())
-	var d *twin.Difference
-	if errors.As(err, &d) {
-		history, _, _ := strings.Cut(err.Error(), "\n")
-		schedule, smallest := tw.Shrink(tw.Schedule(), d)
-		file := filepath.Join(*flagSave, fmt.Sprintf("%s-seed%d.jsonl", b.Version, *flagSeed))
-		if saveErr := twin.Save(file, schedule, smallest); saveErr != nil {
-			t.Error(saveErr)
-		}
-		t.Fatalf("%s\nshrunk to %d commands, saved as %s\n%v", history, len(schedule), file, smallest)
-	}
-	if err != nil {
+	if err := w.Run(); err != nil {
 		t.Fatal(err)
 	}
+	t.Logf("Kafka %s, seed %d: %s", version, *flagSeed, w.Summary(time.Since(began)))
+	for _, f := range w.Findings {
+		t.Errorf("%s\nshrunk to %d commands, saved as %s\n%v", f.Options, len(f.Schedule), f.File, f.Difference)
+	}
 	if testing.Verbose() {
-		tw.Report(os.Stdout)
+		w.Twin.Report(os.Stdout)
+	}
+}
+
+// TestKafka_ARuleOfAnotherReleaseIsFoundAndNamed looks for the difference that the walks are there to find, ahead of Kafka as well as in
+// lock step.
+func TestKafka_ARuleOfAnotherReleaseIsFoundAndNamed(t *testing.T) {
+	builds := versions(t)
+	o := start(t, oracle.Build{Version: builds[len(builds)-1]})
+	w := beside.Walks{Twin: twin.New(o), Oracle: o, Seed: 7, Steps: 20_000, Most: 3, Save: t.TempDir()}
+	p := w.Twin.Profile()
+	p.Rules.BeginOnlyToSilent, p.Rules.NullSuccessMessage = !p.Rules.BeginOnlyToSilent, !p.Rules.NullSuccessMessage
+	w.Twin.SetProfile(p)
+	if err := w.Run(); err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for _, f := range w.Findings {
+		for _, r := range f.Rules {
+			found[r.Name] = true
+		}
+		schedule, err := twin.Load(f.File)
+		if err != nil || len(schedule) != len(f.Schedule) {
+			t.Errorf("%s: %d commands, %v", f.File, len(schedule), err)
+		}
+	}
+	if !found["begin-only-to-silent"] || len(w.Findings) > 2 {
+		var text strings.Builder
+		for _, f := range w.Findings {
+			f.Print(&text, w.Twin.Version)
+		}
+		t.Errorf("%d findings by rules %v:\n%s", len(w.Findings), found, &text)
 	}
 }
 

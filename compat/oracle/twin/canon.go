@@ -21,6 +21,11 @@ import (
 // Kafka repeats in every turn in which all of them back off.
 var uncompared = []string{"commit", "commitHeld", "loadSnapshot", "loadBootstrap", "leaderChange", "beginShutdown", "deleteBefore"}
 
+// compared reports whether an effect counts.
+func compared(e *oracle.Effect, servers int) bool {
+	return !slices.Contains(uncompared, e.Kind) && (e.Kind != "draw" || e.Text(0) != bounds(0, int64(servers)))
+}
+
 // lines puts effects into a form in which equal decisions are equal texts. The rules:
 //
 //   - lists whose order comes from hash maps are sorted (listeners, DescribeQuorum's replicas and nodes)
@@ -32,7 +37,7 @@ func lines(effects []oracle.Effect, servers int) []string {
 	var list []string
 	for i := range effects {
 		e := &effects[i]
-		if slices.Contains(uncompared, e.Kind) || e.Kind == "draw" && e.Text(0) == fmt.Sprintf("0:%d", servers) {
+		if !compared(e, servers) {
 			continue
 		}
 		switch e.Kind {
@@ -49,13 +54,13 @@ func lines(effects []oracle.Effect, servers int) []string {
 	return list
 }
 
-// appendLines shows one line for each batch; the time stamps are the oracle's.
+// appendLines shows one line for each batch.
 func appendLines(e *oracle.Effect) []string {
 	var list []string
 	batches, _ := e.Args[3].([]any)
 	for _, b := range batches {
-		if b, ok := b.([]any); ok && len(b) >= 3 {
-			list = append(list, fmt.Sprintf("append %s base %v epoch %v, %v bytes", e.Text(0), b[0], b[1], b[2]))
+		if b, ok := b.([]any); ok && len(b) >= 4 {
+			list = append(list, fmt.Sprintf("append %s base %v epoch %v, %v bytes, stamped %v", e.Text(0), b[0], b[1], b[2], b[3]))
 		}
 	}
 	return append(list, fmt.Sprintf("append up to %d", e.Int(2)))

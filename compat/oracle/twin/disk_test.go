@@ -23,7 +23,7 @@ func TestDisk_DecidesAsMemory(t *testing.T) {
 	}
 	for _, version := range []string{"4.0.0", "4.4.0"} {
 		t.Run(version, func(t *testing.T) {
-			tw := twin.Alone(version, 7)
+			tw := twin.Alone(version)
 			tw.Disk = func() *twin.Disk {
 				return &twin.Disk{FS: memfs.New(), Dir: "data/__cluster_metadata-0", Crash: func(f storage.FS) storage.FS { return f.(*memfs.FS).Crash(nil) }}
 			}
@@ -46,7 +46,7 @@ func TestDisk_DecidesAsMemoryOnARealFileSystem(t *testing.T) {
 		t.Cleanup(func() { os.RemoveAll(dir) })
 		root = dir
 	}
-	tw := twin.Alone("4.4.0", 8)
+	tw := twin.Alone("4.4.0")
 	tw.Disk = func() *twin.Disk {
 		made++
 		return &twin.Disk{FS: storage.OS(), Dir: filepath.Join(root, fmt.Sprint(made))}
@@ -58,7 +58,7 @@ func TestDisk_DecidesAsMemoryOnARealFileSystem(t *testing.T) {
 
 // lossy forgets the last flushed batch at each crash: the comparison must find it.
 func TestDisk_ALogThatForgetsIsFoundOut(t *testing.T) {
-	tw := twin.Alone("4.4.0", 7)
+	tw := twin.Alone("4.4.0")
 	tw.Disk = func() *twin.Disk {
 		return &twin.Disk{FS: memfs.New(), Dir: "data/__cluster_metadata-0", Crash: func(f storage.FS) storage.FS {
 			after := f.(*memfs.FS).Crash(nil)

@@ -2,7 +2,7 @@ package twin
 
 import (
 	"encoding/base64"
-	"fmt"
+	"encoding/binary"
 	"slices"
 
 	"github.com/understudy-kafka/understudy/compat/oracle"
@@ -27,20 +27,19 @@ func (n *node) Due(at kraft.Instant) kraft.TimerSet {
 	return due
 }
 
-// Choice is the oracle's next draw of a bootstrap server.
+// Choice is the oracle's draw of a bootstrap server.
 func (n *node) Choice() int {
-	bounds := fmt.Sprintf("0:%d", n.servers())
+	servers := int64(n.servers())
+	if !n.scripted {
+		return int(n.seeded(0, servers))
+	}
+	bounds := bounds(0, servers)
 	for _, d := range n.draws {
 		if d.bounds == bounds {
 			return int(d.value)
 		}
 	}
-	if n.random == nil {
-		return 0
-	}
-	d := draw{bounds, n.random(bounds)}
-	n.draws = append(n.draws, d)
-	return int(d.value)
+	return 0
 }
 
 func (n *node) servers() int {
@@ -82,23 +81,6 @@ func (n *node) Next(atMost int64, timers kraft.TimerSet) (kraft.Event, kraft.Ins
 	return n.hand.event, n.now
 }
 
-// draw takes the oracle's next draw with these bounds.
-func (n *node) draw(bounds string) int64 {
-	i := slices.IndexFunc(n.draws, func(d draw) bool { return d.bounds == bounds })
-	if i < 0 && n.random != nil {
-		i = len(n.draws)
-		n.draws = append(n.draws, draw{bounds, n.random(bounds)})
-	}
-	if i < 0 {
-		n.effect("draw", bounds, "none")
-		return 0
-	}
-	v := n.draws[i].value
-	n.draws = slices.Delete(n.draws, i, i+1)
-	n.effect("draw", bounds, v)
-	return v
-}
-
 // attempt reports whether a storage operation succeeds.
 func (n *node) attempt(operation string) bool {
 	at, ok := n.failAt[operation]
@@ -116,6 +98,7 @@ func (n *node) attempt(operation string) bool {
 
 // Execute is part of kraft.Host.
 func (n *node) Execute(actions []kraft.Action) bool {
+	n.reserve()
 	for _, a := range actions {
 		n.coverage.action(a)
 		if !n.execute(a) {
@@ -144,7 +127,7 @@ func (n *node) execute(action kraft.Action) bool {
 	case *kraft.CancelTimer:
 		delete(n.timers, a.Timer)
 	case *kraft.ChooseBootstrap:
-		n.draw(fmt.Sprintf("0:%d", a.Servers))
+		n.draw(0, int64(a.Servers))
 	case *kraft.PersistQuorumState:
 		return n.persist(a)
 	case *kraft.AppendLeaderChange:
@@ -230,7 +213,7 @@ func (n *node) resetTimer(a *kraft.ResetTimer) {
 	case a.Kind == kraft.ElectionBackoffTimer:
 		deadline += kraft.Instant(n.backoff(a.Retries))
 	case a.Window > 0:
-		deadline += kraft.Instant(n.draw(fmt.Sprintf("0:%d", a.Window)))
+		deadline += kraft.Instant(n.draw(0, int64(a.Window)))
 	}
 	n.timers[a.Timer] = deadline
 }
@@ -239,10 +222,10 @@ func (n *node) resetTimer(a *kraft.ResetTimer) {
 func (n *node) backoff(retries int32) int64 {
 	rule := n.profile.Rules.ElectionBackoff
 	low, high := rule.Bounds(retries)
-	first := n.draw(fmt.Sprintf("%d:%d", low, high))
+	first := n.draw(int64(low), int64(high))
 	second := int64(0)
 	if rule == kraft.BackoffFrom50 {
-		second = n.draw("0:50")
+		second = n.draw(0, 50)
 	}
 	return int64(rule.Milliseconds(int32(first), int32(second), timeouts(n.init.Config).ElectionBackoffMaxMs))
 }
@@ -270,17 +253,32 @@ func (n *node) storedList() []any {
 	return []any{int64(n.stored.Epoch), int64(n.stored.Leader), int64(n.stored.Voted.ID), dir, int64(n.version)}
 }
 
-func (n *node) stamp() int64 {
-	if len(n.stamps) == 0 {
-		return int64(n.now)
+// reserve notes when offsets were reserved. It looks at them behind each event.
+func (n *node) reserve() {
+	l, ok := n.m.Role().(*kraft.Leader)
+	if !ok {
+		return
 	}
-	at := n.stamps[0]
-	n.stamps = n.stamps[1:]
-	return at
+	if epoch := n.m.QuorumState().Epoch; epoch != n.bornEpoch {
+		n.bornEpoch, n.bornNext = epoch, l.EpochStart
+	}
+	for ; n.bornNext < l.Accumulator.NextOffset; n.bornNext++ {
+		n.born[n.bornNext] = n.now
+	}
+}
+
+// stamp is the time stamp of a batch of this leader: when its first offset was reserved (Kafka: BatchAccumulator,
+// startNewBatch and appendControlMessages).
+func (n *node) stamp(base kraft.Offset) int64 {
+	at, ok := n.born[base]
+	if !ok {
+		n.out.problem("append at offset %d, which nobody reserved", base)
+	}
+	return int64(at)
 }
 
 func (n *node) appendControl(b kraft.Batch) bool {
-	raw, err := wire.AppendControlBatch(nil, b, n.stamp())
+	raw, err := wire.AppendControlBatch(nil, b, n.stamp(b.Base))
 	if err != nil {
 		n.out.problem("%v: %v", b, err)
 		return true
@@ -298,7 +296,7 @@ func (n *node) appendRecords(b kraft.Batch) bool {
 		delete(n.prepared, o)
 		values = append(values, v)
 	}
-	return n.appendLeader(b, wire.AppendDataBatch(nil, b.Base, b.Epoch, n.stamp(), values...))
+	return n.appendLeader(b, wire.AppendDataBatch(nil, b.Base, b.Epoch, n.stamp(b.Base), values...))
 }
 
 func (n *node) appendLeader(b kraft.Batch, raw []byte) bool {
@@ -306,9 +304,12 @@ func (n *node) appendLeader(b kraft.Batch, raw []byte) bool {
 		return false
 	}
 	n.log.append(b, raw)
-	n.effect("append", "leader", b.Base, b.Last, []any{[]any{int64(b.Base), int64(b.Epoch), int64(len(raw))}})
+	n.effect("append", "leader", b.Base, b.Last, []any{[]any{int64(b.Base), int64(b.Epoch), int64(len(raw)), stamped(raw)}})
 	return true
 }
+
+// stamped is the highest time stamp of a batch, which stands behind its first 35 bytes.
+func stamped(batch []byte) int64 { return int64(binary.BigEndian.Uint64(batch[35:])) }
 
 func (n *node) appendFetched(a *kraft.AppendFetched) bool {
 	if !n.attempt("append") {
@@ -320,8 +321,10 @@ func (n *node) appendFetched(a *kraft.AppendFetched) bool {
 		return true
 	}
 	var batches []any
+	records := n.hand.records
 	for _, e := range added {
-		batches = append(batches, []any{int64(e.Base), int64(e.Epoch), int64(e.Size)})
+		batches = append(batches, []any{int64(e.Base), int64(e.Epoch), int64(e.Size), stamped(records)})
+		records = records[e.Size:]
 	}
 	n.effect("append", "follower", added[0].Base, added[len(added)-1].Last, batches)
 	return true

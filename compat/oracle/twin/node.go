@@ -11,7 +11,7 @@ import (
 )
 
 // node is one of our nodes: a machine and all that surrounds it, driven by the same commands as the oracle's node.
-// It is told the random draws, the time stamps of batches and the bytes of snapshots, which nobody decides.
+// It is told the queued random draws and the bytes of snapshots, which nobody decides.
 type node struct {
 	profile compat.Profile
 	init    oracle.Init
@@ -43,10 +43,17 @@ type node struct {
 	pending     []kraft.Action          // sends of this turn
 
 	failAt   map[string]int
+	text     []byte // of the last digest
 	out      outcome
 	draws    []draw
-	random   func(bounds string) int64 // makes draws where no oracle tells them
-	stamps   []int64
+	scripted bool // draws are told by the oracle: some are queued, or it has no seed
+	instant  kraft.Instant
+	drawn    uint64 // at that instant
+
+	born      map[kraft.Offset]kraft.Instant // when the offset was reserved, which is the time stamp of a batch that begins there
+	bornEpoch kraft.Epoch
+	bornNext  kraft.Offset
+
 	dead     bool // Fatal
 	finished bool // ShutdownDone
 	coverage *Coverage
@@ -72,11 +79,6 @@ type request struct {
 type parkedFetch struct {
 	request kraft.RequestID
 	until   kraft.Instant
-}
-
-type draw struct {
-	bounds string
-	value  int64
 }
 
 // outcome is what a command did.
@@ -117,7 +119,7 @@ func (n *node) effect(kind string, args ...any) {
 func newNode(p compat.Profile, c oracle.Command, coverage *Coverage, log nodeLog) *node {
 	n := &node{
 		profile: p, init: *c.Init, log: log, maxVersions: map[int16]int16{}, failAt: map[string]int{},
-		now: kraft.Instant(c.Now), coverage: coverage,
+		now: kraft.Instant(c.Now), coverage: coverage, scripted: c.Seed == nil, born: map[kraft.Offset]kraft.Instant{},
 	}
 	n.sender = wire.Sender{ClusterID: n.init.Cluster, SoftwareName: "understudy", SoftwareVersion: "0"}
 	if s := n.init.Stored; s != nil {
@@ -135,6 +137,7 @@ func (n *node) start() {
 	n.timers, n.before = map[kraft.Timer]kraft.Instant{}, map[kraft.TimerKind]kraft.Instant{}
 	n.queue, n.parked, n.pending, n.partial = nil, nil, nil, nil
 	n.inFlight, n.requests, n.prepared = map[int32]flight{}, map[kraft.RequestID]request{}, map[kraft.Offset][]byte{}
+	n.bornEpoch = -1 // it may come to lead the same epoch again if that was not persisted
 	n.cleaner = n.now + cleanerPeriod
 	cfg, err := n.config()
 	if err != nil {
@@ -200,15 +203,17 @@ func channel(in *oracle.Init) string {
 
 // do carries out a command. The oracle has already done so and says what nobody decides.
 func (n *node) do(c oracle.Command, a *oracle.Answer) outcome {
-	n.out, n.during = outcome{}, c.During
+	n.out, n.during, n.hand = outcome{}, c.During, message{}
 	n.now = max(n.now, kraft.Instant(c.Now))
-	n.draws, n.stamps = n.draws[:0], n.stamps[:0]
-	for i := range a.Effects {
-		switch e := &a.Effects[i]; {
-		case e.Kind == "draw":
-			n.draws = append(n.draws, draw{e.Text(0), e.Int(1)})
-		case e.Kind == "append" && e.Text(0) == "leader":
-			n.stamps = append(n.stamps, stampsOf(e)...)
+	n.draws = n.draws[:0]
+	if len(c.Random) > 0 {
+		n.scripted = true
+	}
+	if n.scripted {
+		for i := range a.Effects {
+			if e := &a.Effects[i]; e.Kind == "draw" {
+				n.draws = append(n.draws, draw{e.Text(0), e.Int(1)})
+			}
 		}
 	}
 	for api, v := range c.MaxVersions {
@@ -232,18 +237,6 @@ func (n *node) do(c oracle.Command, a *oracle.Answer) outcome {
 	}
 	n.flushSends()
 	return n.out
-}
-
-func stampsOf(e *oracle.Effect) []int64 {
-	var list []int64
-	batches, _ := e.Args[3].([]any)
-	for _, b := range batches {
-		if b, ok := b.([]any); ok && len(b) > 3 {
-			at, _ := b[3].(int64)
-			list = append(list, at)
-		}
-	}
-	return list
 }
 
 func (n *node) command(c oracle.Command, a *oracle.Answer) {

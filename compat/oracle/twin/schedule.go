@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/understudy-kafka/understudy/compat/oracle"
@@ -75,15 +74,6 @@ func (t *Twin) Shrink(schedule []oracle.Command, found *Difference) ([]oracle.Co
 		}
 	}
 	return best, found
-}
-
-// kind is what differs, without its values. Shrinking keeps to it, lest it ends at another difference.
-func (d *Difference) kind() string {
-	if len(d.Where) == 0 {
-		return ""
-	}
-	words := strings.Fields(d.Where[0])
-	return strings.Join(words[1:min(len(words), 3)], " ")
 }
 
 // Save writes a schedule as JSON lines, with the difference as comments above it. The harness reads the file as it is.

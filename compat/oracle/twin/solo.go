@@ -2,7 +2,6 @@ package twin
 
 import (
 	"fmt"
-	"math/rand/v2"
 
 	"github.com/understudy-kafka/understudy/compat"
 	"github.com/understudy-kafka/understudy/compat/oracle"
@@ -10,17 +9,16 @@ import (
 	"github.com/understudy-kafka/understudy/wire"
 )
 
-// Solo stands in for the oracle where no Java is at hand: machines of ours over logs in memory, with draws from a seed. A Twin beside it
+// Solo stands in for the oracle where no Java is at hand: machines of ours over logs in memory. A Twin beside it
 // compares two of our own sides, which differ in what the Twin is given: another log, for instance.
 type Solo struct {
 	profile compat.Profile
 	nodes   map[string]*node
-	random  *rand.Rand
 }
 
 // Alone is a Twin whose oracle is a Solo.
-func Alone(version string, seed uint64) *Twin {
-	s := &Solo{profile: ProfileOf(version), nodes: map[string]*node{}, random: rand.New(rand.NewPCG(seed, 3))}
+func Alone(version string) *Twin {
+	s := &Solo{profile: ProfileOf(version), nodes: map[string]*node{}}
 	return pair(s, version)
 }
 
@@ -33,7 +31,6 @@ func (s *Solo) Do(c oracle.Command) (*oracle.Answer, error) {
 		return a, nil
 	case "init":
 		n := newNode(s.profile, c, NewCoverage(), newHostLog())
-		n.random = s.draw
 		s.nodes[c.Node] = n
 		if err := s.seed(n); err != nil {
 			return nil, err
@@ -56,14 +53,6 @@ func (s *Solo) Do(c oracle.Command) (*oracle.Answer, error) {
 	}
 	s.answer(n, c, o, a)
 	return a, nil
-}
-
-func (s *Solo) draw(bounds string) int64 {
-	var low, high int64
-	if _, err := fmt.Sscanf(bounds, "%d:%d", &low, &high); err != nil || high <= low {
-		return low
-	}
-	return low + s.random.Int64N(high-low)
 }
 
 // seed fills the log that the node starts with.

@@ -3,8 +3,8 @@
 // observable must be equal: every request and answer as bytes, the order of effects, the wait asked, and on request the
 // whole state with timers as absolute deadlines.
 //
-// The machine is told only what nobody decides: the values of random draws, time stamps of batches, the bytes of
-// snapshots that the state machine above made.
+// The machine is told only what nobody decides: the values of random draws and the bytes of snapshots that the state machine
+// above made.
 package twin
 
 import (
@@ -58,17 +58,24 @@ func (t *Twin) newLog() nodeLog {
 // SetProfile gives the machines that are started from now on the rules of another release.
 func (t *Twin) SetProfile(p compat.Profile) { t.profile = p }
 
+// Profile is what the machines started from now on keep to.
+func (t *Twin) Profile() compat.Profile { return t.profile }
+
 // Schedule is every command since the last Reset.
 func (t *Twin) Schedule() []oracle.Command { return t.schedule }
 
 // Reset forgets all nodes and the schedule.
 func (t *Twin) Reset() error {
+	t.forget()
+	_, err := t.Oracle.Do(oracle.Command{Cmd: "reset"})
+	return err
+}
+
+func (t *Twin) forget() {
 	for _, n := range t.nodes {
 		n.log.close()
 	}
 	t.nodes, t.schedule = map[string]*node{}, nil
-	_, err := t.Oracle.Do(oracle.Command{Cmd: "reset"})
-	return err
 }
 
 // Do carries out a command on both sides.

@@ -33,20 +33,13 @@ func TestDiff_ShowsOnlyWhatDiffers(t *testing.T) {
 
 func reply(api, version int16, r kmsg.Response) oracle.Effect {
 	r.SetVersion(version)
-	return oracle.Effect{Kind: "reply", Args: []any{int64(3), int64(api), int64(version), base64.StdEncoding.EncodeToString(r.AppendTo(nil))}}
+	return oracle.Effect{Kind: "reply", Args: []any{int64(3), int64(api), int64(version), bodyOf(r)}}
 }
+
+func bodyOf(r kmsg.Response) string { return base64.StdEncoding.EncodeToString(r.AppendTo(nil)) }
 
 // Only the differences that the rules of normalisation name may disappear.
 func TestLines_NormaliseNothingElse(t *testing.T) {
-	describe := func(voters ...int32) oracle.Effect {
-		r := kmsg.NewPtrDescribeQuorumResponse()
-		p := kmsg.NewDescribeQuorumResponseTopicPartition()
-		for _, v := range voters {
-			p.CurrentVoters = append(p.CurrentVoters, kmsg.DescribeQuorumResponseTopicPartitionReplicaState{ReplicaID: v})
-		}
-		r.Topics = []kmsg.DescribeQuorumResponseTopic{{Topic: "t", Partitions: []kmsg.DescribeQuorumResponseTopicPartition{p}}}
-		return reply(55, 2, r)
-	}
 	add := func(code int16, text string) oracle.Effect {
 		r := kmsg.NewPtrAddRaftVoterResponse()
 		r.ErrorCode, r.ErrorMessage = code, &text
@@ -65,8 +58,8 @@ func TestLines_NormaliseNothingElse(t *testing.T) {
 		a, b  []oracle.Effect
 		equal bool
 	}{
-		{"order of replicas", []oracle.Effect{describe(1, 2)}, []oracle.Effect{describe(2, 1)}, true},
-		{"other replicas", []oracle.Effect{describe(1, 2)}, []oracle.Effect{describe(1, 3)}, false},
+		{"order of replicas", []oracle.Effect{describeReply(1, 2)}, []oracle.Effect{describeReply(2, 1)}, true},
+		{"other replicas", []oracle.Effect{describeReply(1, 2)}, []oracle.Effect{describeReply(1, 3)}, false},
 		{"other text", []oracle.Effect{add(7, "x")}, []oracle.Effect{add(7, "y")}, true},
 		{"no text", []oracle.Effect{add(7, "x")}, []oracle.Effect{add(7, "")}, false},
 		{"other error", []oracle.Effect{add(7, "x")}, []oracle.Effect{add(42, "x")}, false},

@@ -4,6 +4,7 @@ package walk
 
 import (
 	"fmt"
+	"iter"
 	"math/rand/v2"
 
 	"github.com/understudy-kafka/understudy/compat/oracle"
@@ -42,19 +43,29 @@ func (f *failed) Unwrap() error { return f.err }
 // Steps in one history.
 const historySteps = 600
 
+// Histories are the histories that a seed stands for, until there have been that many steps, and the steps of each.
+func Histories(release string, seed uint64, steps int, change ...func(Options) Options) iter.Seq2[Options, int] {
+	return func(yield func(Options, int) bool) {
+		for i := uint64(0); steps > 0; i++ {
+			n := min(steps, historySteps)
+			o := Draw(seed*1_000_003 + i)
+			o.Release = release
+			for _, f := range change {
+				o = f(o)
+			}
+			if steps -= n; !yield(o, n) {
+				return
+			}
+		}
+	}
+}
+
 // Run plays histories until there have been that many steps. The error of a step ends it. Reset is called between histories.
 func Run(s oracle.Stepper, release string, seed uint64, steps int, reset func() error, change ...func(Options) Options) error {
-	for i := uint64(0); steps > 0; i++ {
-		n := min(steps, historySteps)
-		o := Draw(seed*1_000_003 + i)
-		o.Release = release
-		for _, f := range change {
-			o = f(o)
-		}
+	for o, n := range Histories(release, seed, steps, change...) {
 		if err := Play(s, o, n); err != nil {
 			return err
 		}
-		steps -= n
 		if err := reset(); err != nil {
 			return err
 		}

@@ -1,10 +1,9 @@
 package org.apache.kafka.raft;
 
-import java.io.BufferedReader;
+import java.io.BufferedOutputStream;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 import java.io.InputStream;
-import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.util.HashMap;
@@ -17,32 +16,52 @@ public final class OracleMain {
     private final Map<String, OracleNode> nodes = new HashMap<>();
 
     public static void main(String[] args) throws Exception {
-        PrintStream out = new PrintStream(new FileOutputStream(FileDescriptor.out), false);
+        PrintStream out = new PrintStream(new BufferedOutputStream(new FileOutputStream(FileDescriptor.out), 1 << 16), false);
         System.setOut(System.err); // nobody else writes into the protocol
-        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8), 1 << 16);
+        OracleLines in = new OracleLines(System.in);
         OracleMain main = new OracleMain();
-        StringBuilder text = new StringBuilder();
-        for (String line; (line = in.readLine()) != null; ) {
+        for (String line; (line = in.next()) != null; ) {
             if (line.isEmpty() || line.charAt(0) == '#') continue; // a session file may carry comments
-            Map<String, Object> answer;
+            StringBuilder text = new StringBuilder(1024);
             try {
-                Map<String, Object> command = OracleJson.object(line);
-                if ("quit".equals(command.get("cmd"))) break;
-                answer = main.run(command);
+                OracleSpec command = new OracleSpec(OracleJson.object(line));
+                if ("quit".equals(command.str("cmd", ""))) break;
+                if (command.flag("brief", false)) main.brief(text, command);
+                else OracleJson.write(text, main.run(command));
             } catch (Throwable t) {
                 if (System.getProperty("oracle.trace") != null) t.printStackTrace();
-                answer = Map.of("error", t.toString());
+                text.setLength(0);
+                OracleJson.write(text, Map.of("error", t.toString()));
             }
-            text.setLength(0);
-            OracleJson.write(text, answer);
             text.append('\n');
             out.write(text.toString().getBytes(StandardCharsets.UTF_8));
-            out.flush();
+            if (!in.ready()) out.flush(); // a driver that sends ahead gets its answers in bulk
+        }
+        out.flush();
+    }
+
+    /** An answer that the driver foresees byte by byte. */
+    private void brief(StringBuilder text, OracleSpec c) throws Exception {
+        String name = c.str("node", "");
+        switch (c.str("cmd", "")) {
+            case "init" -> {
+                OracleNode n = new OracleNode(c);
+                nodes.put(name, n);
+                n.startedBriefly(c, text);
+            }
+            case "reset" -> {
+                nodes.clear();
+                text.append("ok []");
+            }
+            default -> {
+                OracleNode n = nodes.get(name);
+                if (n == null) throw new IllegalArgumentException("no node " + name);
+                n.runBriefly(c, text);
+            }
         }
     }
 
-    private Map<String, Object> run(Map<String, Object> command) throws Exception {
-        OracleSpec c = new OracleSpec(command);
+    private Map<String, Object> run(OracleSpec c) throws Exception {
         String name = c.str("node", "");
         switch (c.str("cmd", "")) {
             case "hello" -> {
@@ -57,7 +76,7 @@ public final class OracleMain {
                 return Map.of();
             }
             case "init" -> {
-                OracleNode n = new OracleNode(command);
+                OracleNode n = new OracleNode(c);
                 nodes.put(name, n);
                 return n.started(c);
             }

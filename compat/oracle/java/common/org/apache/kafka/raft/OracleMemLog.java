@@ -41,7 +41,8 @@ final class OracleMemLog extends OracleLogBase {
 
     /** What a restart leaves: everything, or everything flushed. An epoch that starts at the end, and snapshots below the start, are forgotten. */
     void reopen(boolean keepUnflushed) {
-        cut(keepUnflushed ? end : Math.min(flushed, end));
+        // A log that ends before its start begins anew there (LogLoader.recoverLog).
+        cut(keepUnflushed ? end : Math.max(start, Math.min(flushed, end)));
         // A truncation inside a batch left a gap before the end. On disk there are only batches.
         cut(batches.isEmpty() ? start : batches.get(batches.size() - 1).last + 1);
         flushed = end;

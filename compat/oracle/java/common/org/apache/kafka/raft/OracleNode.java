@@ -47,10 +47,10 @@ final class OracleNode {
     private String fatal;
     private long duringMs;
 
-    OracleNode(Map<String, Object> fields) {
-        spec = new OracleSpec(fields);
+    OracleNode(OracleSpec fields) {
+        spec = fields;
         time.now = spec.num("now", 0);
-        random = new OracleRandom(spec.has("seed") ? spec.num("seed", 0) : null, (bounds, v) -> fx.add("draw", bounds, v));
+        random = new OracleRandom(spec.has("seed") ? spec.num("seed", 0) : null, time::milliseconds, (bounds, v) -> fx.add("draw", bounds, v));
         log = new OracleLog(fx, time, spec);
         settings(spec);
         if (spec.has("state")) store.seed(new OracleSpec(spec.map("state")));
@@ -130,12 +130,17 @@ final class OracleNode {
     }
 
     Map<String, Object> run(OracleSpec c) {
+        Map<String, Object> out = new LinkedHashMap<>();
+        int polls = carryOut(c, out);
+        return answer(c, out, polls);
+    }
+
+    private int carryOut(OracleSpec c, Map<String, Object> out) {
         fx.clear();
         waits = new ArrayList<>();
         time.now = Math.max(time.now, c.num("now", time.now));
         duringMs = c.num("during", 0);
         settings(c);
-        Map<String, Object> out = new LinkedHashMap<>();
         if (c.flag("expire", false)) out.put("expired", expiration.fire());
         String command = c.str("cmd", "");
         if (fatal == null || command.equals("restart") || command.equals("snapshotBytes")) { // what is on disk can be read after a fatal turn
@@ -151,7 +156,33 @@ final class OracleNode {
         for (long n = c.num("poll", 0); n > 0 && fatal == null && client.isRunning(); n--, polls++) poll();
         if (c.flag("settle", false)) polls += settle();
         sends.flush();
-        return answer(c, out, polls);
+        return polls;
+    }
+
+    void startedBriefly(OracleSpec c, StringBuilder text) {
+        answerBriefly(c, Map.of(), text);
+    }
+
+    void runBriefly(OracleSpec c, StringBuilder text) {
+        Map<String, Object> out = new HashMap<>();
+        carryOut(c, out);
+        answerBriefly(c, out, text);
+    }
+
+    /**
+     * Refused, fatal, finished and deleted as digits, then offset, waits, the digest of the state if that is asked for, and the
+     * effects.
+     */
+    private void answerBriefly(OracleSpec c, Map<String, Object> out, StringBuilder text) {
+        boolean running = fatal == null && client.isRunning();
+        text.append(out.containsKey("error") ? '1' : '0').append(fatal != null ? '1' : '0').append(fatal == null && !running ? '1' : '0')
+            .append(Boolean.TRUE.equals(out.get("deleted")) ? '1' : '0').append(' ').append(out.getOrDefault("offset", 0L)).append(' ');
+        OracleJson.write(text, waits);
+        text.append(' ');
+        if (fatal == null && c.flag("st", false)) text.append(Long.toHexString(OracleDigest.of(state(), time.now)));
+        else text.append('-');
+        text.append(' ');
+        OracleJson.write(text, fx.list());
     }
 
     private Map<String, Object> answer(OracleSpec c, Map<String, Object> out, int polls) {
