@@ -27,13 +27,20 @@ type dumpFlags struct {
 	limit     uint64
 	follow    bool
 	canonical bool
+
+	records []string // of Kafka's files, and all below
+	from    int64
+	to      int64
+	batches bool
+	verify  bool
+	secrets bool
 }
 
 func newDumpCommand() *cobra.Command {
 	var flags dumpFlags
 	cmd := &cobra.Command{
-		Use:   "dump FILE...",
-		Short: "Print recordings and captures, one line for each frame",
+		Use:   "dump PATH...",
+		Short: "Print recordings and captures, or Kafka's metadata log, snapshots and data directories",
 		Long: `dump prints what is in recordings and captures (pcap or pcapng, plain, gzip or zstd; - is stdin), one line for
 each frame: when, connection, who to whom, and the message. Several files are merged by time. With -o json each line is an
 object that holds the whole message with Kafka's field names.
@@ -41,16 +48,35 @@ object that holds the whole message with Kafka's field names.
 Filters are joined: a frame is printed if it passes all that are given. The responses of a request that passes --key pass too.
 Connections and gaps are printed unless --key or --epoch is given.
 
-What a redacted recording withholds is named, not shown. Secrets are never printed.`,
+What a redacted recording withholds is named, not shown. Secrets in messages are never printed.
+
+Kafka's own files are told by their names: a data directory, __cluster_metadata-0, segments (.log), snapshots (.checkpoint), quorum-state,
+leader-epoch-checkpoint, meta.properties. Batches and records are printed as Kafka's DumpLogSegments prints them, without the values
+that may be secret unless --secrets is given; with -o json each record is an object. Nothing is changed, and nothing is locked: the
+files of a running node can be read.`,
 		Example: `  understudy dump run
   understudy dump --key Vote --key BeginQuorumEpoch run-000001.pcapng.zst
   understudy dump --node 2 --epoch 7 --listener 1=c1:9093 --listener 2=c2:9093 capture.pcap.gz
   tcpdump -i any -w - 'tcp port 9093' | understudy dump -
   understudy dump -o json --key Fetch run | jq .body
   understudy dump --canonical run | grep -A1 -B1 'not canonical'
-  understudy dump --follow run`,
+  understudy dump --follow run
+  understudy dump /var/kafka/metadata
+  understudy dump --record KRaftVoters --record LeaderChange /var/kafka/metadata
+  understudy dump --verify /var/kafka/metadata/__cluster_metadata-0
+  understudy dump -o json --from 1000 --to 1999 00000000000000000000.log | jq .data`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			files, err := kafkasFiles(args)
+			if err != nil {
+				return err
+			}
+			if files {
+				return dumpFiles(cmd.Context(), &flags, args, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			}
+			if len(flags.records) > 0 || flags.from != 0 || flags.to >= 0 || flags.batches || flags.verify || flags.secrets {
+				return usageError("--record, --from, --to, --batches, --verify and --secrets are for Kafka's files, not for recordings")
+			}
 			return dump(cmd.Context(), &flags, args, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -64,6 +90,13 @@ What a redacted recording withholds is named, not shown. Secrets are never print
 	f.Uint64Var(&flags.limit, "limit", 0, "stop after so many lines; 0: never")
 	f.BoolVar(&flags.follow, "follow", false, "wait for more at the end of a recording that is being written")
 	f.BoolVar(&flags.canonical, "canonical", false, "say where the bytes of a message are not what Kafka would have written")
+	f.StringArrayVar(&flags.records, "record", nil, "Kafka's files: only records of this `NAME`, such as KRaftVoters or FeatureLevelRecord")
+	f.Int64Var(&flags.from, "from", 0, "Kafka's files: only records from this offset on")
+	f.Int64Var(&flags.to, "to", -1, "Kafka's files: only records up to this offset; -1: all")
+	f.BoolVar(&flags.batches, "batches", false, "Kafka's files: only batches, without their records")
+	f.BoolVar(&flags.verify, "verify", false, "Kafka's files: decode everything and print only what is wrong")
+	f.BoolVar(&flags.secrets, "secrets", false, "Kafka's files: print values that may be secret, too")
+	_ = cmd.RegisterFlagCompletionFunc("record", cobra.FixedCompletions(wire.RecordNames(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("key", cobra.FixedCompletions(keyNames(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd

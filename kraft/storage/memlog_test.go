@@ -182,7 +182,11 @@ func (p *pair) restart() string {
 	}
 	flushed := p.memory.Flushed()
 	p.disk = open(p.t, p.fsys, p.opts)
-	p.memory.TruncateTo(max(p.disk.End, p.memory.Start))
+	left := max(p.disk.End, p.memory.Start)
+	if p.disk.BegunAnew { // what is left of the log ended before the snapshot
+		left = p.memory.Start
+	}
+	p.memory.TruncateTo(left)
 	p.memory.Crash(true)
 	if bases := p.disk.SegmentBases(); bases[0] < p.memory.Start {
 		p.memory.Start, p.memory.HighWatermark = bases[0], bases[0] // a truncation within its only batch left the segment's name below what it holds

@@ -1,0 +1,230 @@
+package disk
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudy-kafka/understudy/compat/kafka"
+	"github.com/understudy-kafka/understudy/compat/kafka/kafkatest"
+	"github.com/understudy-kafka/understudy/kraft"
+	"github.com/understudy-kafka/understudy/kraft/storage"
+	"github.com/understudy-kafka/understudy/wire"
+)
+
+// churn makes records, rolls, snapshots and epochs.
+func churn(ctx context.Context, q *kafka.Quorum, id kraft.NodeID) error {
+	if err := q.WriteMetadata(ctx, "first", 20); err != nil {
+		return err
+	}
+	if err := q.Stop(ctx, id); err != nil {
+		return err
+	}
+	if err := q.Restart(ctx, id); err != nil {
+		return err
+	}
+	if err := q.WaitReady(ctx); err != nil {
+		return err
+	}
+	return q.WriteMetadata(ctx, "second", 20)
+}
+
+// TestKafka_DirectoriesOfEachReleaseAreReadDumpedAndWrittenAgain takes a directory that the release made through its whole life here.
+func TestKafka_DirectoriesOfEachReleaseAreReadDumpedAndWrittenAgain(t *testing.T) {
+	for _, release := range releases(t) {
+		t.Run(release, func(t *testing.T) {
+			q := made(t, release, kafka.Dynamic)
+			data := copyDir(t, q.Node(1).DataDir)
+			d := dist(t, kafka.MustRelease(release))
+			dumpsEqual(t, d, data)
+			writtenAgain(t, data)
+			if release < "4" {
+				return // 3.9 is only read
+			}
+			kafkaGoesOn(t, q, data)
+		})
+	}
+}
+
+// dumpsEqual compares our lines with those of Kafka's own tool.
+func dumpsEqual(t *testing.T, d kafka.Dist, data string) {
+	t.Helper()
+	files := logFiles(t, data)
+	if !d.Release().AtLeast(4, 0) || d.Release().Compare(kafka.MustRelease("4.0.9")) < 0 {
+		t.Log("this release prints a LeaderChange without its fields")
+	}
+	want := strings.Split(dumpLog(t, d, files...), "\n")
+	var ours []byte
+	for _, file := range files {
+		ours = dumpOurs(t, ours, file)
+	}
+	got := strings.Split(string(ours), "\n")
+	if len(got) != len(want) {
+		t.Fatalf("%d lines, Kafka prints %d", len(got), len(want))
+	}
+	for i := range want {
+		if strings.Contains(want[i], "controlType: LEADER_CHANGE(2)") {
+			want[i], _, _ = strings.Cut(want[i], "controlType")
+			got[i], _, _ = strings.Cut(got[i], "LeaderChange")
+		}
+		if got[i] != want[i] {
+			t.Fatalf("line %d:\nours  %s\nKafka %s", i+1, got[i], want[i])
+		}
+	}
+	t.Logf("%d lines equal, of %d files", len(want), len(files))
+}
+
+func dumpOurs(t *testing.T, dst []byte, file string) []byte {
+	t.Helper()
+	dst = append(dst, "Dumping "+file+"\n"...)
+	if id, ok := storage.ParseSnapshotName(filepath.Base(file)); ok {
+		dst = append(dst, "Snapshot end offset: "+itoa(int64(id.Offset))+", epoch: "+itoa(int64(id.Epoch))+"\n"...)
+	} else {
+		dst = append(dst, "Log starting offset: "+strings.TrimLeft(strings.TrimSuffix(filepath.Base(file), ".log"), "0")...)
+		if bytes.HasSuffix(dst, []byte(" ")) {
+			dst = append(dst, '0')
+		}
+		dst = append(dst, '\n')
+	}
+	eachBatch(t, file, func(b *wire.Batch, at int64) {
+		dst = wire.AppendBatchLine(dst, b, at)
+		if err := b.Each(func(r wire.Record) error {
+			dst = wire.AppendRecordLine(dst, b, &r, wire.JSONOptions{Secrets: true})
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	return dst
+}
+
+// writtenAgain opens the directory, appends all its batches to a new log, cut into the same segments, and compares every byte of what
+// Kafka determines.
+func writtenAgain(t *testing.T, data string) {
+	t.Helper()
+	from := filepath.Join(data, storage.PartitionDir)
+	again := filepath.Join(t.TempDir(), storage.PartitionDir)
+	l, err := storage.Open(storage.OS(), again, storage.Options{SegmentBytes: 4096, Unmarked: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	segments, err := filepath.Glob(filepath.Join(from, "*.log"))
+	if err != nil || !strings.HasSuffix(segments[0], "/00000000000000000000.log") {
+		t.Fatalf("segments %v %v", segments, err)
+	}
+	for _, file := range segments {
+		eachBatch(t, file, func(b *wire.Batch, _ int64) {
+			if err := l.Append(b.Bytes); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	state, ok, err := storage.ReadQuorumState(storage.OS(), from)
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	if err := l.Persist(state.QuorumState, state.DataVersion, voterIDs(state.VoterIDs)); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	names := []string{storage.QuorumStateFile, storage.EpochsFile, storage.PartitionFile}
+	for _, file := range segments {
+		stem := strings.TrimSuffix(filepath.Base(file), ".log")
+		names = append(names, stem+".log", stem+".index")
+	}
+	for _, name := range names {
+		want, err := os.ReadFile(filepath.Join(from, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(filepath.Join(again, name))
+		if strings.HasSuffix(name, ".index") && len(want) > 1<<20 { // a stopped Kafka may leave the active index as it was allocated
+			want = bytes.TrimRight(want, "\x00")
+			got = bytes.TrimRight(got, "\x00")
+		}
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: %d bytes, Kafka has %d, %v", name, len(got), len(want), err)
+		}
+	}
+	for _, file := range logFiles(t, data) { // snapshots, too, hold nothing that our encoder would write otherwise
+		eachBatch(t, file, func(b *wire.Batch, at int64) {
+			var records []wire.Record
+			if err := b.Each(func(r wire.Record) error { records = append(records, r); return nil }); err != nil {
+				t.Fatal(err)
+			}
+			if got := wire.AppendBatch(nil, *b, records...); !bytes.Equal(got, b.Bytes) {
+				t.Errorf("%s: the batch at %d is encoded otherwise", file, at)
+			}
+		})
+	}
+}
+
+// kafkaGoesOn opens the directory here, appends, rolls, truncates, makes a snapshot and moves the log start, and then lets Kafka start on it.
+func kafkaGoesOn(t *testing.T, q *kafka.Quorum, data string) {
+	t.Helper()
+	dir, err := storage.OpenDirectory(storage.OS(), data, storage.Identity{NodeID: 1, ClusterID: q.ClusterID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := dir.OpenLog(storage.Options{SegmentBytes: 4096})
+	if err != nil {
+		t.Fatal(err)
+	}
+	epoch, _ := l.LastEpoch()
+	epoch++
+	noop := [][]byte{{1, 20, 0, 0}, {1, 20, 0, 0}}
+	now := time.Now().UnixMilli()
+	must(t, l.Persist(kraft.QuorumState{Epoch: epoch, Leader: 1, Voted: kraft.NoReplica}, 1, kraft.VoterSet{}), l.AssignEpoch(epoch))
+	_, err = l.Execute(&kraft.AppendLeaderChange{Batch: kraft.Batch{Base: l.End, Last: l.End, Epoch: epoch, Control: []kraft.ControlRecord{
+		{Type: kraft.LeaderChangeRecord, Leader: 1, VoterIDs: []kraft.NodeID{1}, Granting: []kraft.NodeID{1}},
+	}}}, &storage.Payload{Timestamp: now})
+	must(t, err)
+	segments := len(l.SegmentBases())
+	for range 120 { // rolls
+		must(t, l.Append(wire.AppendDataBatch(nil, l.End, epoch, now, noop...)))
+	}
+	must(t, l.Flush(), l.TruncateTo(l.End-41)) // within a batch
+	must(t, l.Append(wire.AppendDataBatch(nil, l.End+1, epoch, now, noop...)), l.Flush())
+	if len(l.SegmentBases()) <= segments {
+		t.Errorf("no roll: %v", l.SegmentBases())
+	}
+	l.AdvanceHighWatermark(l.End)
+	latest, _ := l.LatestSnapshot()
+	if moved, err := l.MoveStart(latest); err != nil || !moved {
+		t.Errorf("the log start did not move to %v: %v, %v", latest, err, l.View())
+	}
+	end := l.End
+	must(t, l.Close(), dir.Close())
+	torn, err := os.OpenFile(filepath.Join(data, storage.PartitionDir, lastSegment(t, data)), os.O_WRONLY|os.O_APPEND, 0)
+	must(t, err)
+	_, err = torn.Write(wire.AppendDataBatch(nil, end, epoch, now, noop...)[:50])
+	must(t, err, torn.Close())
+	l, err = storage.Open(storage.OS(), filepath.Join(data, storage.PartitionDir), storage.Options{})
+	must(t, err)
+	if l.End != end || len(l.Recovered) != 1 {
+		t.Errorf("recovered %v %q, want an end of %d", l.View(), l.Recovered, end)
+	}
+	must(t, l.Close())
+	runKafkaOn(t, q, data, end)
+}
+
+// runKafkaOn replaces the node's directory and starts Kafka on it. It must lead and keep all records.
+func runKafkaOn(t *testing.T, q *kafka.Quorum, data string, end kraft.Offset) {
+	t.Helper()
+	node := q.Node(1)
+	want := readAll(t, data)
+	must(t, os.RemoveAll(node.DataDir), os.CopyFS(node.DataDir, os.DirFS(data)))
+	ctx := kafkatest.Deadline(t, 2*time.Minute)
+	must(t, q.Restart(ctx, 1), q.WaitReady(ctx), q.WriteMetadata(ctx, "third", 2), q.Stop(ctx, 1))
+	got := readAll(t, node.DataDir)
+	at := bytes.Index(got, want[len(want)-200:])
+	if at < 0 {
+		t.Errorf("Kafka has not kept the log up to %d: %d bytes of %d", end, len(got), len(want))
+	}
+}
