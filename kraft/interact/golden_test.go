@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/understudy-kafka/understudy/kraft/interact"
@@ -28,18 +29,46 @@ func files(t *testing.T) []*interact.File {
 	return all
 }
 
-func TestGolden_ConversationsAreAsWritten(t *testing.T) {
-	for _, f := range files(t) {
-		t.Run(filepath.Base(f.Path), func(t *testing.T) {
-			outputs := map[string][][]string{}
-			for _, build := range f.Builds {
-				out, err := f.Play(build, interact.Machines(nil))
-				if err != nil {
-					t.Fatal(err)
-				}
-				outputs[build] = out
+// playing is a conversation on every build that it claims.
+type playing struct {
+	*interact.File
+	outputs map[string][][]string
+	err     error
+}
+
+var plays struct {
+	once    sync.Once
+	list    []playing
+	covered interact.Coverage
+}
+
+// played plays all conversations once, for all tests that look at them, and counts what they reach.
+func played(t *testing.T) ([]playing, interact.Coverage) {
+	t.Helper()
+	plays.once.Do(func() {
+		plays.covered = interact.Coverage{}
+		for _, f := range files(t) {
+			p := playing{File: f, outputs: map[string][][]string{}}
+			for i := 0; p.err == nil && i < len(f.Builds); i++ {
+				p.outputs[f.Builds[i]], p.err = f.Play(f.Builds[i], interact.Machines(&plays.covered))
 			}
-			got := f.Render(outputs)
+			plays.list = append(plays.list, p)
+		}
+	})
+	if len(plays.list) == 0 {
+		t.Fatal("there are no conversations")
+	}
+	return plays.list, plays.covered
+}
+
+func TestGolden_ConversationsAreAsWritten(t *testing.T) {
+	list, _ := played(t)
+	for _, f := range list {
+		t.Run(filepath.Base(f.Path), func(t *testing.T) {
+			if f.err != nil {
+				t.Fatal(f.err)
+			}
+			got := f.Render(f.outputs)
 			if *rewrite {
 				if err := os.WriteFile(f.Path, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
