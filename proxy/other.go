@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"runtime"
 	"sync/atomic"
 	"time"
 )
@@ -36,6 +37,8 @@ func (*loop) shut()               {}
 func detach(c *net.TCPConn) (int, error) { return -1, errors.Join(errPlatform, c.Close()) }
 
 func closeFD(int) {}
+
+func yield() { runtime.Gosched() }
 
 func newPipe() (stdin, pipe *os.File, err error) { return os.Pipe() }
 

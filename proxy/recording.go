@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -17,6 +18,17 @@ type Recording struct {
 	errors counter
 	last   atomic.Value // string
 	wrote  atomic.Int64 // frames written when the last error came
+}
+
+// recordingHaste is at some 30,000 frames a second: far above what a quorum exchanges, and where compressing and
+// describing them would take a tenth of a processor.
+const recordingHaste = 10 * time.Millisecond
+
+// InBackground makes options of a recording whose writing holds forwarding up as little as can be, also on one
+// processor.
+func InBackground(o recordings.Options) recordings.Options {
+	o.Background, o.Haste, o.Breath = true, recordingHaste, yield
+	return o
 }
 
 // NewRecording makes a sink of a writer, which it closes in the end. name stands for it in messages.

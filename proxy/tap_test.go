@@ -29,6 +29,28 @@ func newTapping(limit int) *tapping {
 	return &tapping{loop: l, rec: newRecorder(cfg, q, clk, new(atomic.Bool)), sink: sink}
 }
 
+// TestRecorder_BreathesAfterABoundedAmountOfWork: on one processor the loop runs between.
+func TestRecorder_BreathesAfterABoundedAmountOfWork(t *testing.T) {
+	for _, tt := range []struct{ frames, size, most int }{{1000, 10, breathFrames}, {100, 20 << 10, 2}, {10, 1 << 20, 1}} {
+		tp := newTapping(64 << 20)
+		atBreath, longest := 0, 0
+		tp.rec.breath = func() {
+			n := len(tp.sink.kinds(recordings.KindFrame))
+			longest, atBreath = max(longest, n-atBreath), n
+		}
+		r := newRelay(1, 0, -1, -1)
+		frame := binary.BigEndian.AppendUint32(nil, uint32(tt.size))
+		frame = append(frame, make([]byte, tt.size)...)
+		for range tt.frames {
+			tp.tap(&r.flows[0], frame, 1, 2)
+		}
+		tp.rec.drain()
+		if longest == 0 || longest > tt.most || tt.frames-atBreath >= tt.most {
+			t.Errorf("%d frames of %d bytes: up to %d between two breaths, %d behind the last", tt.frames, tt.size, longest, tt.frames-atBreath)
+		}
+	}
+}
+
 func (tp *tapping) closed(r *relay) {
 	r.closed, r.closedAt = true, tp.now()
 	tp.unsaid = append(tp.unsaid, r)

@@ -19,6 +19,7 @@ type chunk struct {
 	first   int64   // instant of its first observation
 	blocks  uint64  // packet blocks
 	frames  int64
+	stored  bool   // not to be compressed
 	scratch []byte // payload of the observation being added
 	meta    []byte // its machine fields
 }

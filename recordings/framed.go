@@ -135,7 +135,7 @@ func (w *Writer) sentFrame(s *connState, o *Observation) framed {
 
 // describe writes the comment of a frame.
 func (w *Writer) describe(s *connState, o *Observation, f *framed) {
-	if w.opts.Pipe {
+	if w.opts.Pipe || w.hasty && o.Fault == nil {
 		return
 	}
 	if s.prefix[0] == nil || f.dir == wire.Request && f.known {

@@ -65,6 +65,14 @@ type Options struct {
 	// by Backlog; beyond that chunks are given up and a gap says so.
 	Background bool
 	Backlog    int // bytes; 0 stands for 64 MiB
+
+	// Haste is for a recorder that shares its processor with what it records. A chunk of small frames that is full
+	// within this time is stored and not compressed, unless the disk is behind, and the next one is written without
+	// comments for people. 0: never.
+	Haste time.Duration
+
+	// Breath is called between two pieces of work by whoever does it. nil: nothing is.
+	Breath func()
 }
 
 func (o Options) withDefaults() Options {
@@ -82,6 +90,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Backlog <= 0 {
 		o.Backlog = 64 << 20
+	}
+	if o.Breath == nil {
+		o.Breath = func() {}
 	}
 	if o.Durability == DurabilityFrame {
 		o.Background = false

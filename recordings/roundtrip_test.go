@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -157,6 +158,7 @@ func TestRecording_RoundTripOfEveryKind(t *testing.T) {
 			IncludeRecords: true, ChunkSize: rapid.SampledFrom([]int{1, 4096, 0}).Draw(rt, "chunk"),
 			SegmentSize: rapid.SampledFrom([]int64{0, 1, 2000}).Draw(rt, "segment"),
 			Background:  rapid.Bool().Draw(rt, "background"),
+			Haste:       rapid.SampledFrom([]time.Duration{0, time.Hour}).Draw(rt, "haste"),
 		}
 		want := observations(rt)
 		w, err := Create(base, opts)

@@ -247,7 +247,7 @@ func (s *store) write(at int64, c *chunk) error {
 				s.plain = appendInterface(s.plain, shown.name, shown.description)
 			}
 		}
-		s.out = s.compress(s.plain, s.out)
+		s.out = s.compress(s.plain, s.out, false)
 	}
 	frame := int64(len(s.out))
 	out := s.out
@@ -256,7 +256,7 @@ func (s *store) write(at int64, c *chunk) error {
 	case s.opts.Pipe && len(out) == 0:
 		out = c.buf // spares a copy
 	default:
-		s.out = s.compress(c.buf, s.out)
+		s.out = s.compress(c.buf, s.out, c.stored)
 		out = s.out
 	}
 	if err := s.append(out); err != nil {
@@ -276,12 +276,16 @@ func (s *store) write(at int64, c *chunk) error {
 	return nil
 }
 
-// compress appends b as a zstd frame; a pipe gets it as it is.
-func (s *store) compress(b, to []byte) []byte {
+// compress appends b as a zstd frame, compressed or just stored; a pipe gets it as it is.
+func (s *store) compress(b, to []byte, stored bool) []byte {
 	if s.opts.Pipe {
 		return append(to, b...)
 	}
-	s.zipped = s.enc.EncodeAll(b, s.zipped[:0])
+	if stored {
+		s.zipped = appendStored(s.zipped[:0], b)
+	} else {
+		s.zipped = s.enc.EncodeAll(b, s.zipped[:0])
+	}
 	return place(to, s.offset, s.zipped)
 }
 
@@ -318,7 +322,7 @@ func (s *store) finish(more bool) error {
 	info.Config, info.Upstreams = nil, nil
 	plain, err := info.section(nil)
 	if err == nil {
-		err = s.append(s.compress(plain, nil))
+		err = s.append(s.compress(plain, nil, false))
 	}
 	if err == nil && s.opts.Durability != DurabilityNone {
 		err = s.file.Sync()

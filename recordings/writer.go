@@ -28,6 +28,7 @@ type Writer struct {
 	stats Stats
 	cur   *chunk
 	given []tally // chunks given up because the backlog was full, to be told with the next one
+	hasty bool    // the last chunk was full in no time: see Options.Haste
 	line  []byte
 	text  describer
 	redactor
@@ -126,9 +127,13 @@ func (w *Writer) Write(o *Observation) error {
 	w.stats.Observations.Add(1)
 	var err error
 	size := len(o.Frame.Bytes) + 512
-	if c := w.cur; !c.empty() &&
-		(len(c.buf)+size > w.opts.ChunkSize || o.At.Seen-c.first >= int64(w.opts.ChunkAge)) {
-		err = w.hand(o.At.Seen)
+	if c := w.cur; !c.empty() {
+		full, age := len(c.buf)+size > w.opts.ChunkSize, o.At.Seen-c.first
+		if full || age >= int64(w.opts.ChunkAge) {
+			w.hasty = full && age < int64(w.opts.Haste) && c.blocks >= hastyBlocks
+			c.stored = w.hasty
+			err = w.hand(o.At.Seen)
+		}
 	}
 	s := w.state(o.Conn)
 	if o.Kind == KindFrame {
@@ -177,6 +182,7 @@ func (w *Writer) state(c *Conn) *connState {
 func (w *Writer) Tick(now int64) error {
 	var err error
 	if c := w.cur; !c.empty() && now-c.first >= int64(w.opts.ChunkAge) {
+		w.hasty = false
 		err = w.hand(now)
 	}
 	if w.work == nil {
@@ -273,7 +279,11 @@ func (w *Writer) run() {
 		case j.chunk == nil:
 			w.report(w.store.tick(j.now))
 		default:
+			if w.backlog.Load() > int64(w.opts.Backlog/8) {
+				j.chunk.stored = false // the disk is the slower one
+			}
 			w.report(w.store.put(j.chunk, j.now))
+			w.opts.Breath()
 			w.backlog.Add(-int64(len(j.chunk.buf)))
 			select {
 			case w.free <- j.chunk:

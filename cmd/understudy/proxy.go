@@ -139,7 +139,7 @@ func (o *proxyOptions) settle() (cfg proxy.Config, rec recordings.Options, err e
 	if o.rotateInterval < 0 {
 		return cfg, rec, usageError("--rotate-interval %s: want a time above 0, or 0 for never", o.rotateInterval)
 	}
-	rec.SegmentAge, rec.IncludeRecords, rec.Background = o.rotateInterval, o.includeRecords, true
+	rec.SegmentAge, rec.IncludeRecords = o.rotateInterval, o.includeRecords
 	rec.Tool = "understudy " + build.Version
 	return cfg, rec, nil
 }
@@ -182,7 +182,7 @@ func (o *proxyOptions) run(cmd *cobra.Command) error {
 	for _, u := range p.Upstreams() {
 		rec.Upstreams = append(rec.Upstreams, recordings.Upstream{Node: u.Node, Endpoint: u.Listen, Target: u.Address})
 	}
-	w, err := recordings.Create(base, rec)
+	w, err := recordings.Create(base, proxy.InBackground(rec))
 	if err != nil {
 		p.Close()
 		return &exitError{exitRuntime, err}
