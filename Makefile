@@ -5,7 +5,7 @@ VERSION  ?= dev
 LDFLAGS   = -X github.com/understudy-kafka/understudy/internal/build.Version=$(VERSION)
 GOLANGCI  = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help build demo test test-short test-kafka test-matrix oracle soak-oracle soak bench bench-proxy bench-check bench-etcd lint generate clean
+.PHONY: help build demo test test-short test-kafka test-matrix oracle oracle-coverage soak-oracle soak bench bench-proxy bench-check bench-etcd lint generate clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -39,6 +39,9 @@ oracle: ## random walks beside the real KafkaRaftClient; KAFKA_LIBS=DIR RULES=4.
 soak-oracle: ## random walks on all raft builds in turn until each has TOTAL=5000000 equal steps in LEDGER=DIR; goes on where it ended
 	$(GO) run ./internal/need/cmd java javac mvn
 	$(GO) run ./compat/oracle/cmd -ledger '$(or $(LEDGER),bin/soak-oracle)' -total $(or $(TOTAL),5000000) -chunk $(or $(CHUNK),200000) $(if $(BUILD),-build '$(BUILD)')
+
+oracle-coverage: ## branches of Kafka's raft code that no schedule reaches; BUILD=4.4.0 STEPS=n SEED=n
+	$(GO) run ./compat/oracle/unreached -build $(or $(BUILD),4.4.0) -steps $(or $(STEPS),12000) -seed $(or $(SEED),1)
 
 soak: ## hours: fuzz targets, long random runs; figures go to docs/TESTING.md
 	./.ci/soak
