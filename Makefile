@@ -5,7 +5,7 @@ VERSION  ?= dev
 LDFLAGS   = -X github.com/understudy-kafka/understudy/internal/build.Version=$(VERSION)
 GOLANGCI  = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help build demo test test-short test-kafka test-matrix oracle oracle-coverage soak-oracle soak bench bench-proxy bench-check bench-etcd lint generate clean
+.PHONY: help build demo test test-short test-explore test-kafka test-matrix oracle oracle-coverage soak-oracle soak bench bench-proxy bench-check bench-etcd lint generate clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -16,11 +16,14 @@ build: ## bin/understudy
 demo: build ## the main job end to end on a recorded quorum; needs only Go
 	bin/understudy demo
 
-test: test-short test-kafka ## what a user trusts: all packages under the race detector, then real Kafka 4.0.0 and 4.4.0 (<= 15 min)
+test: test-short test-explore test-kafka ## what a user trusts: all packages under the race detector, then real Kafka 4.0.0 and 4.4.0 (<= 15 min)
 
 test-short: ## no Kafka, <= 60 s once the modules are compiled
 	$(GO) vet ./...
 	$(GO) test -race -shuffle=on -short -timeout 10m ./...
+
+test-explore: ## every state of ten small quorums, on the real engine: 5.7 million states (<= 60 s on one core)
+	$(GO) test -count=1 -timeout 10m ./kraft/explore
 
 test-kafka: ## real controllers 4.0.0 and 4.4.0; resolves jars by Maven and installs tools with apt when root
 	$(GO) run ./internal/need/cmd java javac mvn tshark

@@ -7,8 +7,10 @@ import (
 
 // Fingerprint is a 128-bit hash of the state: equal states have equal ones, in every run and on every machine. The log, and instants
 // that decide nothing, are not part of it; nor is what the driver holds, its timers.
-func (m *QuorumStateMachine) Fingerprint() [16]byte {
-	h := hash{seed0, seed1}
+func (m *QuorumStateMachine) Fingerprint() [16]byte { return m.fingerprint(nil) }
+
+func (m *QuorumStateMachine) fingerprint(names *Names) [16]byte {
+	h := hash{seed0, seed1, names}
 	h.word(uint64(m.kind) | flag(m.stopped)<<8 | flag(m.shutdown)<<9 | uint64(uint32(m.epoch))<<32)
 	switch m.kind {
 	case UnattachedRole:
@@ -31,7 +33,10 @@ func (m *QuorumStateMachine) Fingerprint() [16]byte {
 }
 
 // hash folds 64-bit words into two lanes (the multiply-and-fold of wyhash). It is fixed: a recorded fingerprint stays valid.
-type hash struct{ a, b uint64 }
+type hash struct {
+	a, b  uint64
+	names *Names // nil: everything by its own name, and lists in their order
+}
 
 const (
 	seed0 = 0x9e3779b97f4a7c15
@@ -63,14 +68,28 @@ func flag(b bool) uint64 {
 	return 0
 }
 
+func (h *hash) id(id NodeID) {
+	if h.names != nil {
+		id = h.names.Node(id)
+	}
+	h.word(uint64(uint32(id)))
+}
+
 func (h *hash) ids(list []NodeID) {
 	h.word(uint64(len(list)))
+	if h.names != nil {
+		set(h, list, func(h *hash, id *NodeID) { h.id(*id) })
+		return
+	}
 	for _, id := range list {
 		h.word(uint64(uint32(id)))
 	}
 }
 
 func (h *hash) key(k ReplicaKey) {
+	if h.names != nil {
+		k = h.names.Key(k)
+	}
 	h.word(uint64(uint32(k.ID)))
 	h.word(binary.LittleEndian.Uint64(k.DirectoryID[:8]))
 	h.word(binary.LittleEndian.Uint64(k.DirectoryID[8:]))
@@ -99,6 +118,9 @@ func (h *hash) address(a Address) {
 
 func (h *hash) endpoints(e Endpoints) {
 	h.word(uint64(len(e.list)))
+	if h.names != nil {
+		return
+	}
 	for i := range e.list {
 		h.text(e.list[i].Name)
 		h.address(e.list[i].Address)
@@ -107,18 +129,33 @@ func (h *hash) endpoints(e Endpoints) {
 
 func (h *hash) voters(s VoterSet) {
 	h.word(uint64(len(s.voters)))
-	for i := range s.voters {
-		v := &s.voters[i]
-		h.key(v.Key)
-		h.endpoints(v.Endpoints)
-		h.word(uint64(uint16(v.Versions.Min)) | uint64(uint16(v.Versions.Max))<<16)
+	if h.names != nil {
+		set(h, s.voters, hashVoter)
+		return
 	}
+	for i := range s.voters {
+		hashVoter(h, &s.voters[i])
+	}
+}
+
+func hashVoter(h *hash, v *Voter) {
+	h.key(v.Key)
+	h.endpoints(v.Endpoints)
+	h.word(uint64(uint16(v.Versions.Min)) | uint64(uint16(v.Versions.Max))<<16)
 }
 
 func (h *hash) tally(t Tally) {
 	h.word(uint64(len(t)))
-	for i := range t {
-		h.key(t[i].Voter)
-		h.word(uint64(t[i].State))
+	if h.names != nil {
+		set(h, t, hashVote)
+		return
 	}
+	for i := range t {
+		hashVote(h, &t[i])
+	}
+}
+
+func hashVote(h *hash, v *Vote) {
+	h.key(v.Voter)
+	h.word(uint64(v.State))
 }

@@ -1,13 +1,14 @@
 package kraft
 
 func (r *Unattached) hash(h *hash) {
-	h.word(uint64(uint32(r.Leader)))
+	h.id(r.Leader)
 	h.key(r.Voted)
 	h.word(uint64(r.HighWatermark))
 }
 
 func (r *Prospective) hash(h *hash) {
-	h.word(uint64(uint32(r.Leader)) | uint64(uint32(r.Retries))<<32)
+	h.id(r.Leader)
+	h.word(uint64(uint32(r.Retries)))
 	h.endpoints(r.LeaderEndpoints)
 	h.key(r.Voted)
 	h.word(uint64(r.HighWatermark))
@@ -21,7 +22,8 @@ func (r *Candidate) hash(h *hash) {
 }
 
 func (r *Follower) hash(h *hash) {
-	h.word(uint64(uint32(r.Leader)) | flag(r.FetchedFromLeader)<<32 | flag(r.UpdatedLeader)<<33 | flag(r.Fetching)<<34)
+	h.id(r.Leader)
+	h.word(flag(r.FetchedFromLeader) | flag(r.UpdatedLeader)<<1 | flag(r.Fetching)<<2)
 	h.endpoints(r.LeaderEndpoints)
 	h.key(r.Voted)
 	h.word(uint64(r.HighWatermark))
@@ -34,6 +36,10 @@ func (r *Resigned) hash(h *hash) {
 	h.ids(r.Voters)
 	h.ids(r.Unacked)
 	h.word(uint64(len(r.Successors)))
+	if h.names != nil {
+		set(h, r.Successors, func(h *hash, k *ReplicaKey) { h.key(*k) })
+		return
+	}
 	for _, k := range r.Successors {
 		h.key(k)
 	}
@@ -56,14 +62,21 @@ func (r *Leader) hash(h *hash) {
 // hashReplicas leaves the instants out. That a replica has fetched, or caught up, at all does decide.
 func hashReplicas(h *hash, replicas []Replica) {
 	h.word(uint64(len(replicas)))
-	for i := range replicas {
-		r := &replicas[i]
-		h.key(r.Key)
-		h.word(uint64(r.End))
-		h.word(uint64(r.LastFetchLeaderEnd))
-		h.word(flag(r.Acknowledged) | flag(r.LastFetch > 0)<<1 | flag(r.LastCaughtUp > 0)<<2)
-		h.word(uint64(len(r.Endpoints.list)))
+	if h.names != nil {
+		set(h, replicas, hashReplica)
+		return
 	}
+	for i := range replicas {
+		hashReplica(h, &replicas[i])
+	}
+}
+
+func hashReplica(h *hash, r *Replica) {
+	h.key(r.Key)
+	h.word(uint64(r.End))
+	h.word(uint64(r.LastFetchLeaderEnd))
+	h.word(flag(r.Acknowledged) | flag(r.LastFetch > 0)<<1 | flag(r.LastCaughtUp > 0)<<2)
+	h.word(uint64(len(r.Endpoints.list)))
 }
 
 func (a *Accumulator) hash(h *hash) {
@@ -96,7 +109,7 @@ func (c *VoterChange) hash(h *hash) {
 	if c.Kind == NoChange {
 		return
 	}
-	h.word(uint64(c.Request))
+	h.request(c.Request)
 	h.key(c.Voter)
 	h.endpoints(c.Endpoints)
 	h.word(uint64(c.LastOffset))
@@ -105,11 +118,18 @@ func (c *VoterChange) hash(h *hash) {
 func (r *requestManager) hash(h *hash) {
 	h.word(uint64(len(r.connections)) | uint64(r.capacity)<<32)
 	h.word(uint64(uint32(r.nextCorrelation)))
-	for i := range r.connections {
-		c := &r.connections[i]
-		h.word(uint64(uint32(c.ID)) | uint64(uint32(c.CorrelationID))<<32)
-		h.word(flag(c.BackingOff))
+	if h.names != nil {
+		set(h, r.connections, hashConnection)
+		return
 	}
+	for i := range r.connections {
+		hashConnection(h, &r.connections[i])
+	}
+}
+
+func hashConnection(h *hash, c *Connection) {
+	h.id(c.ID)
+	h.word(uint64(uint32(c.CorrelationID))<<1 | flag(c.BackingOff))
 }
 
 func (p *parking) hash(h *hash, listeners []string) {
@@ -117,7 +137,7 @@ func (p *parking) hash(h *hash, listeners []string) {
 	h.word(uint64(len(waiting)))
 	for i := range waiting {
 		f := &waiting[i]
-		h.word(uint64(f.request))
+		h.request(f.request)
 		h.key(f.replica)
 		h.word(uint64(f.offset))
 		h.word(uint64(uint32(f.epoch)) | uint64(uint32(f.lastFetchedEpoch))<<32)

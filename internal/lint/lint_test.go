@@ -24,7 +24,7 @@ var allowed = map[string][]string{
 	"kraft/interact":   {"kraft", "kraft/memlog", "compat"},
 	"kraft/safety":     {"kraft", "kraft/memlog"},
 	"kraft/sim":        {"kraft", "kraft/memlog", "kraft/safety", "compat", "wire"},
-	"kraft/explore":    {"kraft", "kraft/memlog", "kraft/safety", "compat"},
+	"kraft/explore":    {"kraft", "kraft/memlog", "kraft/safety", "kraft/interact", "compat"},
 	"kraft/storage":    {"kraft", "wire"},
 	"kraft/controller": {"kraft", "kraft/storage", "wire", "compat"},
 

@@ -38,6 +38,15 @@ func New() *Log {
 	return l
 }
 
+// Clone is an independent copy.
+func (l *Log) Clone() *Log {
+	c := *l
+	c.batches = slices.Clone(l.batches)
+	c.contents = slices.Clip(l.contents)
+	c.BatchBase = c.base
+	return &c
+}
+
 // View is the log as the machine sees it.
 func (l *Log) View() *kraft.LogView { return &l.LogView }
 
