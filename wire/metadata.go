@@ -94,3 +94,10 @@ func (m *MetadataRecord) Canonical() []Finding {
 	}
 	return canonical(m.schema, m.Version, m.Body)
 }
+
+// FeatureLevelRecord is the value of a FeatureLevelRecord, version 0.
+func FeatureLevelRecord(name string, level int16) []byte {
+	b := []byte{metadataFrameVersion, 12, 0}
+	b = append(appendUvarint(b, len(name)+1), name...)
+	return append(appendInt16(b, level), 0)
+}

@@ -98,6 +98,7 @@ func made(t *testing.T, release string, voters kafka.Voters) *kafka.Quorum {
 	if err := churn(ctx, q, leader.Node); err != nil {
 		t.Fatal(err)
 	}
+	locked(t, q.Node(leader.Node))
 	if err := q.Stop(ctx, leader.Node); err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,9 @@ func TestOpen_RepairsTheTail(t *testing.T) {
 		{"cut within its header", func(f *memfs.FS) { b := f.Files()[firstLog]; f.Put(firstLog, b[:len(b)-len(data(8, 2, 3, 10))+7]) }, 8},
 		{"a changed byte", func(f *memfs.FS) { flip(f, firstLog, -1) }, 8},
 		{"zeros behind", func(f *memfs.FS) { f.Put(firstLog, append(f.Files()[firstLog], make([]byte, 5000)...)) }, 10},
-		{"a length beyond the file", func(f *memfs.FS) { f.Put(firstLog, append(f.Files()[firstLog], 0, 0, 0, 0, 0, 0, 0, 10, 0x7f, 0xff, 0xff, 0xff)) }, 10},
+		{"a length beyond the file", func(f *memfs.FS) {
+			f.Put(firstLog, append(f.Files()[firstLog], 0, 0, 0, 0, 0, 0, 0, 10, 0x7f, 0xff, 0xff, 0xff))
+		}, 10},
 		{"no index", func(f *memfs.FS) { must(t, f.Remove(logDir+"/00000000000000000000.index")) }, 10},
 		{"an index of garbage", func(f *memfs.FS) { f.Put(logDir+"/00000000000000000000.index", []byte("garbage!")) }, 10},
 		{"no epochs", func(f *memfs.FS) { must(t, f.Remove(logDir+"/leader-epoch-checkpoint")) }, 10},
@@ -94,7 +96,9 @@ func TestOpen_RefusesWithoutDamage(t *testing.T) {
 		{"segments that overlap", func(f *memfs.FS) { f.Put(logDir+"/00000000000000000003.log", data(3, 1, 1, 0)) }, storage.ErrCorrupt, []string{"00000000000000000003.log", "reaches up to 6"}},
 		{"a newer quorum-state", func(f *memfs.FS) { f.Put(logDir+"/quorum-state", []byte(`{"data_version":2}`)) }, storage.ErrVersion, []string{"quorum-state", "data_version 2"}},
 		{"a quorum-state of garbage", func(f *memfs.FS) { f.Put(logDir+"/quorum-state", []byte(`{"leaderId":1`)) }, storage.ErrCorrupt, []string{"quorum-state", "vote twice"}},
-		{"another topic", func(f *memfs.FS) { f.Put(logDir+"/partition.metadata", []byte("version: 0\ntopic_id: Ed0_z6eWSMito5mSxIgznw")) }, storage.ErrIdentity, []string{"another topic"}},
+		{"another topic", func(f *memfs.FS) {
+			f.Put(logDir+"/partition.metadata", []byte("version: 0\ntopic_id: Ed0_z6eWSMito5mSxIgznw"))
+		}, storage.ErrIdentity, []string{"another topic"}},
 		{"newer epochs", func(f *memfs.FS) { f.Put(logDir+"/leader-epoch-checkpoint", []byte("1\n0\n")) }, storage.ErrVersion, []string{"leader-epoch-checkpoint", `version "1"`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
