@@ -164,11 +164,19 @@ func lastSegment(t *testing.T, data string) string {
 	return filepath.Base(list[len(list)-1])
 }
 
-// readAll are the bytes of all segments.
-func readAll(t *testing.T, data string) (all []byte) {
+// readAll are the bytes of all batches that end before the offset, up to a torn tail.
+func readAll(t *testing.T, data string, upTo kraft.Offset) (all []byte) {
 	t.Helper()
 	for _, file := range segmentNames(t, data) {
-		eachBatch(t, file, func(b *wire.Batch, _ int64) { all = append(all, b.Bytes...) })
+		b, err := os.ReadFile(file)
+		must(t, err)
+		for {
+			batch, rest, err := wire.NextBatch(b)
+			if err != nil || !batch.CRCValid() || batch.LastOffset() >= upTo {
+				break
+			}
+			all, b = append(all, batch.Bytes...), rest
+		}
 	}
 	return all
 }
