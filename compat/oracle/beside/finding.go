@@ -1,6 +1,7 @@
 package beside
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -21,7 +22,8 @@ type Finding struct {
 	Schedule   []oracle.Command // shrunk
 	File       string           // where it is saved
 	Options    string           // of the history
-	Rules      []Explanation    // none: no known rule explains it
+	Rules      []Explanation    // that explain it; none: no known rule does
+	Together   bool             // all of them; else each of them alone
 	Again      int              // histories that ended at the same decision
 }
 
@@ -30,7 +32,7 @@ type Explanation struct {
 	compat.Rule
 	Release     string // that has this rule as Kafka decides
 	Ours, Other string // its values
-	changed     kraft.Rules
+	changed     compat.Profile
 }
 
 // found looks into the difference at the end of a history. It returns nil if the decision is known already.
@@ -44,7 +46,7 @@ func (w *Walks) found(i int, d *twin.Difference) (*Finding, error) {
 	}
 	f := &Finding{Decision: decision, Options: w.histories[i].Options.String()}
 	f.Schedule, f.Difference = w.Twin.Shrink(w.Twin.Schedule(), d)
-	f.Rules = w.explain(f)
+	f.Rules, f.Together = w.explain(f)
 	w.Findings = append(w.Findings, f)
 	if w.Save == "" {
 		return f, nil
@@ -53,51 +55,81 @@ func (w *Walks) found(i int, d *twin.Difference) (*Finding, error) {
 	return f, twin.Save(f.File, f.Schedule, f.Difference)
 }
 
-// explain looks for the rules that make the difference go away when they are those of another release.
-func (w *Walks) explain(f *Finding) []Explanation {
+// parts are what a profile is made of: the rules one by one, and the versions spoken.
+func parts() []func(from, to *compat.Profile) bool {
+	list := []func(from, to *compat.Profile) bool{func(from, to *compat.Profile) bool {
+		same := reflect.DeepEqual(from.APIs, to.APIs)
+		to.APIs = from.APIs
+		return !same
+	}}
+	for k := range reflect.TypeFor[kraft.Rules]().NumField() {
+		list = append(list, func(from, to *compat.Profile) bool {
+			theirs, mine := reflect.ValueOf(from.Rules).Field(k), reflect.ValueOf(&to.Rules).Elem().Field(k)
+			same := theirs.Equal(mine)
+			mine.Set(theirs)
+			return !same
+		})
+	}
+	return list
+}
+
+// explain looks for the rules that make the difference go away when they are those of another release: each one that does so alone,
+// else the fewest of one release that do so together.
+func (w *Walks) explain(f *Finding) (rules []Explanation, together bool) {
 	own := w.Twin.Profile()
 	defer w.Twin.SetProfile(own)
-	agrees := func(rules kraft.Rules) bool {
-		p := own
-		p.Rules = rules
-		w.Twin.SetProfile(p)
-		return w.Twin.Replay(f.Schedule) == nil
-	}
-	var list []Explanation
-	fields := reflect.TypeFor[kraft.Rules]()
-	for k := range fields.NumField() {
+	for _, take := range parts() {
 		for _, other := range slices.Backward(compat.Profiles()) {
-			changed := own.Rules
-			mine, theirs := reflect.ValueOf(&changed).Elem().Field(k), reflect.ValueOf(other.Rules).Field(k)
-			if reflect.DeepEqual(mine.Interface(), theirs.Interface()) {
-				continue
-			}
-			if mine.Set(theirs); agrees(changed) {
-				list = append(list, named(own.Rules, changed, other.Build))
+			changed := own
+			if take(&other, &changed) && w.agrees(f, changed) {
+				rules = append(rules, named(own, changed, other.Build)...)
 				break
 			}
 		}
 	}
-	if len(list) > 0 {
-		return list
+	if len(rules) > 0 {
+		return rules, false
 	}
-	for _, other := range slices.Backward(compat.Profiles()) { // several rules at once
-		if other.Rules != own.Rules && agrees(other.Rules) {
-			all := compat.Rule{Name: "several", Source: "between them", Says: strings.Join(compat.Differences(own, other), "; ")}
-			return []Explanation{{all, other.Build, "the first values", "the second values", other.Rules}}
+	for _, other := range slices.Backward(compat.Profiles()) {
+		changed := other
+		changed.Build, changed.Covers = own.Build, own.Covers
+		if !w.agrees(f, changed) {
+			continue
 		}
+		for _, take := range parts() {
+			if fewer := changed; take(&own, &fewer) && w.agrees(f, fewer) {
+				changed = fewer
+			}
+		}
+		return named(own, changed, other.Build), true
 	}
-	return nil
+	return nil, false
 }
 
-// named is the rule that was changed.
-func named(own, changed kraft.Rules, release string) Explanation {
+// agrees reports whether the difference goes away with another profile, at least from the command that shows it.
+func (w *Walks) agrees(f *Finding, p compat.Profile) bool {
+	w.Twin.SetProfile(p)
+	err := w.Twin.Replay(f.Schedule)
+	var left *twin.Difference
+	if err == nil || !errors.As(err, &left) {
+		return err == nil
+	}
+	return len(w.Twin.Schedule()) == len(f.Schedule) && left.Resolves(f.Difference)
+}
+
+// named lists what was changed.
+func named(own, changed compat.Profile, release string) []Explanation {
+	var list []Explanation
 	for _, r := range compat.Rules() {
-		if x, y := r.Value(own), r.Value(changed); x != y {
-			return Explanation{r, release, x, y, changed}
+		if x, y := r.Value(own.Rules), r.Value(changed.Rules); x != y {
+			list = append(list, Explanation{r, release, x, y, changed})
 		}
 	}
-	return Explanation{compat.Rule{Name: "a rule without a name"}, release, "", "", changed}
+	if !reflect.DeepEqual(own.APIs, changed.APIs) {
+		r := compat.Rule{Name: "api-versions", Source: "message definitions", Says: "the versions of the requests"}
+		list = append(list, Explanation{r, release, "its own", "that one's", changed})
+	}
+	return list
 }
 
 // adopt goes on with the rule that explains the finding, so that what it hides is seen too.
@@ -105,9 +137,7 @@ func (w *Walks) adopt(f *Finding) {
 	if len(f.Rules) == 0 {
 		return
 	}
-	p := w.Twin.Profile()
-	p.Rules = f.Rules[0].changed
-	w.Twin.SetProfile(p)
+	w.Twin.SetProfile(f.Rules[0].changed)
 }
 
 // Print tells in words what the local build decides otherwise than the release.
@@ -120,6 +150,9 @@ func (f *Finding) Print(out io.Writer, release string) {
 		fmt.Fprintf(out, "  %s\n    %s\n", title, strings.Join(lines, "\n    "))
 	}
 	fmt.Fprintf(out, "%s\n", f.Decision)
+	if f.Together && len(f.Rules) > 1 {
+		fmt.Fprintln(out, "  these rules together:")
+	}
 	for _, r := range f.Rules {
 		fmt.Fprintf(out, "  rule %s (%s): %s.\n    Release %s: %s. This build decides as release %s does: %s\n", r.Name, r.Source, r.Says, release, r.Ours,
 			r.Release, r.Other)

@@ -38,7 +38,7 @@ func main() {
 	flag.StringVar(&o.rules, "rules", "", "release whose rules the machines keep to; empty: that of the build")
 	flag.IntVar(&o.steps, "steps", 50_000, "random steps on each build")
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of the histories")
-	flag.IntVar(&o.most, "most", 0, "distinct differences to look for; 0: ten in a local Kafka, else one")
+	flag.IntVar(&o.most, "most", 0, "distinct differences to look for; 0: twenty in a local Kafka, else one")
 	flag.Int64Var(&o.stateEvery, "state-every", 1, "compare the whole state after every n-th command")
 	flag.StringVar(&o.save, "save", filepath.Join(os.TempDir(), "understudy-oracle"), "directory for the schedules of differences")
 	flag.StringVar(&o.ledger, "ledger", "", "directory of a ledger: new seeds on each build in turn, until each has the total")
@@ -107,7 +107,7 @@ func local(ctx context.Context, o *options, b oracle.Build, out io.Writer) (foun
 		}
 	}
 	if o.most == 0 {
-		o.most = 10
+		o.most = 20
 	}
 	w, err := walks(ctx, o, b, o.seed, o.steps)
 	if err != nil {

@@ -89,8 +89,8 @@ func TestKafka_LocalBuildIsComparedWithARelease(t *testing.T) {
 	}{
 		{"4.1.2", []string{"no difference from release 4.1.2"}},
 		{"4.0.1", []string{
-			"decides otherwise than release 4.0.1", "1. ", "rule fetch-high-watermark (KIP-1166, KAFKA-14145)", "release 4.0.1 decides", "this build decides",
-			"event", base.save,
+			"decides otherwise than release 4.0.1", "1. ", "2. ", "rule fetch-high-watermark (KIP-1166, KAFKA-14145)", "rule election-backoff (KAFKA-18345)",
+			"release 4.0.1 decides", "this build decides", "event", base.save,
 		}},
 	} {
 		o := base

@@ -55,6 +55,12 @@ func (d *Difference) first() (kafka, ours string) {
 	return kafka, ours
 }
 
+// Resolves reports whether the first lines in which the earlier difference lies are no longer among those that differ.
+func (d *Difference) Resolves(earlier *Difference) bool {
+	kafka, ours := earlier.first()
+	return (kafka == "" || !slices.Contains(d.Where, "< "+kafka)) && (ours == "" || !slices.Contains(d.Where, "> "+ours))
+}
+
 // about is what a line speaks of: its first words up to a number, or the message in it.
 func about(line string) string {
 	if m := named.FindStringSubmatch(line); m != nil {
@@ -88,7 +94,7 @@ func fieldsThatDiffer(a, b string) []string {
 		if name, _, ok := strings.Cut(strings.TrimLeft(x[i], "{[&"), ":"); ok && !strings.ContainsAny(name, "0123456789") {
 			return []string{name}
 		}
-		if i > 0 {
+		if i > 0 && !strings.ContainsAny(x[i-1], "0123456789") {
 			return []string{strings.Trim(x[i-1], ",:")}
 		}
 		break

@@ -226,6 +226,7 @@ func (t *Twin) compare(n *node, c oracle.Command, a *oracle.Answer, o outcome, p
 	if equal {
 		return nil
 	}
+	where := diff(kafka, ours)
 	if a.Fatal != "" {
 		kafka = append(slices.Clip(kafka), "because "+a.Fatal)
 	}
@@ -235,7 +236,7 @@ func (t *Twin) compare(n *node, c oracle.Command, a *oracle.Answer, o outcome, p
 	if a.Error != "" {
 		kafka = append(slices.Clip(kafka), "refused because "+a.Error)
 	}
-	d := &Difference{Version: t.Version, Step: t.Steps, Command: c, Kafka: kafka, Ours: ours, Where: diff(kafka, ours)}
+	d := &Difference{Version: t.Version, Step: t.Steps, Command: c, Kafka: kafka, Ours: ours, Where: where}
 	if n.hand.event != nil {
 		d.Event = n.hand.event.String()
 	}
