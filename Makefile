@@ -41,7 +41,7 @@ oracle: ## random walks beside the real KafkaRaftClient; KAFKA_LIBS=DIR RULES=4.
 
 soak-oracle: ## random walks on all raft builds in turn until each has TOTAL=5000000 equal steps in LEDGER=DIR; goes on where it ended
 	$(GO) run ./internal/need/cmd java javac mvn
-	$(GO) run ./compat/oracle/cmd -ledger '$(or $(LEDGER),bin/soak-oracle)' -total $(or $(TOTAL),5000000) -chunk $(or $(CHUNK),200000) $(if $(BUILD),-build '$(BUILD)')
+	$(GO) run ./compat/oracle/cmd -ledger '$(or $(LEDGER),bin/soak-oracle)' -total $(or $(TOTAL),5000000) -chunk $(or $(CHUNK),100000) $(if $(BUILD),-build '$(BUILD)')
 
 oracle-coverage: ## branches of Kafka's raft code that no schedule reaches; BUILD=4.4.0 STEPS=n SEED=n
 	$(GO) run ./compat/oracle/unreached -build $(or $(BUILD),4.4.0) -steps $(or $(STEPS),12000) -seed $(or $(SEED),1)

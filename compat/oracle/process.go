@@ -31,8 +31,8 @@ type Oracle struct {
 	hung   *time.Timer // ends a process that does not answer: Kafka itself can loop for ever
 }
 
-// patience is how long a command may take.
-const patience = 2 * time.Minute
+// patience is how long a command may take, on a machine that has other work too.
+const patience = 10 * time.Minute
 
 // defaultJVM suits runs up to some 10^5 commands: a cold C2 compiler halves the throughput.
 var defaultJVM = []string{"-XX:+UseSerialGC", "-Xmx256m", "-XX:TieredStopAtLevel=1"}

@@ -142,7 +142,7 @@ func JVM(steps int) []string {
 	return []string{"-XX:TieredStopAtLevel=4"}
 }
 
-const longRun = 500_000
+const longRun = 2_000_000
 
 // Summary is the run on a line.
 func (w *Walks) Summary(took time.Duration) string {

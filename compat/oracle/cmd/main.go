@@ -42,7 +42,7 @@ func main() {
 	flag.Int64Var(&o.stateEvery, "state-every", 1, "compare the whole state after every n-th command")
 	flag.StringVar(&o.save, "save", filepath.Join(os.TempDir(), "understudy-oracle"), "directory for the schedules of differences")
 	flag.StringVar(&o.ledger, "ledger", "", "directory of a ledger: new seeds on each build in turn, until each has the total")
-	flag.IntVar(&o.chunk, "chunk", 200_000, "random steps of one seed in the ledger")
+	flag.IntVar(&o.chunk, "chunk", 100_000, "random steps of one seed in the ledger")
 	flag.Int64Var(&o.total, "total", 5_000_000, "equal steps that each build shall have in the ledger")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -135,14 +135,19 @@ func walks(ctx context.Context, o *options, b oracle.Build, seed uint64, steps i
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, real.Close()) }()
+	return play(o, real, seed, steps)
+}
+
+// play plays the histories of a seed.
+func play(o *options, real *oracle.Oracle, seed uint64, steps int) (*beside.Walks, error) {
 	t := twin.New(real)
 	t.StateEvery = o.stateEvery
 	if o.rules != "" {
 		t.SetProfile(twin.ProfileOf(o.rules))
 	}
 	began := time.Now()
-	w = &beside.Walks{Twin: t, Oracle: real, Seed: seed, Steps: steps, Most: o.most, Save: o.save}
-	err = w.Run()
-	fmt.Fprintf(os.Stderr, "Kafka %s, seed %d: %s\n", b.Version, seed, w.Summary(time.Since(began)))
+	w := &beside.Walks{Twin: t, Oracle: real, Seed: seed, Steps: steps, Most: o.most, Save: o.save}
+	err := w.Run()
+	fmt.Fprintf(os.Stderr, "Kafka %s, seed %d: %s\n", real.Build.Version, seed, w.Summary(time.Since(began)))
 	return w, err
 }

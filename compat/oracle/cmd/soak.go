@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/understudy-kafka/understudy/compat/oracle"
+	"github.com/understudy-kafka/understudy/compat/oracle/beside"
 )
 
 // firstSeed is where the seeds of a ledger begin.
@@ -97,10 +98,32 @@ func soak(ctx context.Context, o *options, out io.Writer) (found int, err error)
 	if o.build != "" {
 		builds = []string{o.build}
 	}
-	for version := l.next(builds, o.total); version != "" && ctx.Err() == nil; version = l.next(builds, o.total) {
+	for version := l.next(builds, o.total); version != "" && found == 0; version = l.next(builds, o.total) {
 		l.print(out)
+		if found, err = l.extend(ctx, o, version, out); err != nil {
+			return 0, err
+		}
+	}
+	l.print(out)
+	return found, nil
+}
+
+// seedsPerProcess is how many seeds one virtual machine plays before another build has its turn: starting one costs seconds.
+const seedsPerProcess = 5
+
+// extend plays some new seeds on a build.
+func (l *ledger) extend(ctx context.Context, o *options, version string, out io.Writer) (found int, err error) {
+	real, err := oracle.Start(ctx, oracle.Build{Version: version, JVM: beside.JVM(seedsPerProcess * o.chunk)})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, real.Close()) }()
+	for range seedsPerProcess {
+		if l.steps[version] >= o.total {
+			break
+		}
 		seed := max(firstSeed, l.last[version]+1)
-		w, err := walks(ctx, o, oracle.Build{Version: version}, seed, o.chunk)
+		w, err := play(o, real, seed, o.chunk)
 		if err != nil {
 			return 0, err
 		}
@@ -118,6 +141,5 @@ func soak(ctx context.Context, o *options, out io.Writer) (found int, err error)
 			return len(w.Findings), nil
 		}
 	}
-	l.print(out)
-	return 0, ctx.Err()
+	return 0, nil
 }
