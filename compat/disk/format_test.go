@@ -16,7 +16,7 @@ import (
 )
 
 // built is the understudy program.
-func built(t *testing.T) string {
+func built(t testing.TB) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "understudy")
 	if out, err := child.Run(exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/understudy")); err != nil {

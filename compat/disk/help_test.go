@@ -34,7 +34,7 @@ func releases(t *testing.T) []string {
 }
 
 // dist is an installed release whose tools can be run.
-func dist(t *testing.T, release kafka.Release) kafka.Dist {
+func dist(t testing.TB, release kafka.Release) kafka.Dist {
 	t.Helper()
 	need.For(t, "java")
 	d, err := kafka.DefaultSource("", func(s string) { t.Log(s) })(kafkatest.Deadline(t, 5*time.Minute), release)
