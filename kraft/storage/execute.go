@@ -2,6 +2,8 @@ package storage
 
 import (
 	"fmt"
+	"io"
+	"os"
 
 	"github.com/understudy-kafka/understudy/kraft"
 	"github.com/understudy-kafka/understudy/wire"
@@ -114,9 +116,34 @@ func (l *Log) PartialContents(chunk []byte) (kraft.SnapshotContents, error) {
 	if w == nil {
 		return kraft.SnapshotContents{}, fmt.Errorf("no snapshot is being fetched")
 	}
-	held, err := ReadFile(l.fsys, w.path, 1<<40)
+	f, err := l.fsys.OpenFile(w.path, os.O_RDONLY, 0)
 	if err != nil {
 		return kraft.SnapshotContents{}, err
 	}
-	return wire.SnapshotContents(append(held, chunk...))
+	defer func() { _ = f.Close() }() // it was only read
+	return readContents(w.path, joined{f, w.size, chunk}, w.size+int64(len(chunk)))
+}
+
+// joined is a file with more bytes behind it.
+type joined struct {
+	file File
+	size int64
+	more []byte
+}
+
+// ReadAt is part of io.ReaderAt.
+func (j joined) ReadAt(b []byte, at int64) (n int, err error) {
+	if at < j.size {
+		part := b[:min(int64(len(b)), j.size-at)]
+		if n, err = j.file.ReadAt(part, at); n < len(part) {
+			return n, err
+		}
+	}
+	if n < len(b) && at+int64(n)-j.size < int64(len(j.more)) {
+		n += copy(b[n:], j.more[at+int64(n)-j.size:])
+	}
+	if n < len(b) {
+		return n, io.EOF
+	}
+	return n, nil
 }

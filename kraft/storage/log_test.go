@@ -206,3 +206,24 @@ func TestLog_CleansByAgeAndBySize(t *testing.T) {
 		}
 	}
 }
+
+func TestLog_ContentsOfASnapshotInTransfer(t *testing.T) {
+	l := filled(t, memory(), storage.Options{})
+	id := kraft.SnapshotID{Offset: 30, Epoch: 5}
+	b := voters(t, 0, 5, 3)
+	for cut := range len(b) {
+		_, err := l.Execute(&kraft.BeginSnapshotFetch{ID: id}, nil)
+		must(t, err)
+		_, err = l.Execute(&kraft.AppendSnapshot{ID: id, Bytes: int32(cut)}, &storage.Payload{Chunk: b[:cut]})
+		must(t, err)
+		if c, err := l.PartialContents(b[cut:]); err != nil || c.Voters.Len() != 3 || c.KRaftVersion != 1 {
+			t.Fatalf("cut at %d: %+v %v", cut, c, err)
+		}
+	}
+	if _, err := l.Execute(&kraft.AbandonSnapshotFetch{ID: id}, nil); err != nil {
+		t.Error(err)
+	}
+	if _, err := l.PartialContents(nil); err == nil {
+		t.Error("contents of nothing")
+	}
+}

@@ -200,6 +200,10 @@ func ReadSnapshotContents(fsys FS, path string) (c kraft.SnapshotContents, err e
 	if err != nil {
 		return c, err
 	}
+	return readContents(path, f, size)
+}
+
+func readContents(path string, f io.ReaderAt, size int64) (c kraft.SnapshotContents, err error) {
 	in := NewScanner(f, 0, size)
 	for {
 		b, _, err := in.Next()
