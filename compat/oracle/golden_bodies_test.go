@@ -181,8 +181,8 @@ func answerBody(p *interact.Packet) ([]byte, error) {
 	reply := func(a *kraft.PartitionAnswer) kraft.PartitionReply {
 		return kraft.PartitionReply{PartitionError: a.Error, LeaderID: a.LeaderID, LeaderEpoch: a.LeaderEpoch, HasEndpoint: a.HasEndpoint, LeaderEndpoint: a.LeaderEndpoint}
 	}
-	if e, ok := p.Content.(*kraft.ReceiveFetchResponse); ok && e.WrongPartition {
-		return oracle.ErrorBody(int16(p.API), p.Version, e.Response.Error), nil
+	if e := responseOf(p.Content); e != nil && e.WrongPartition {
+		return oracle.ErrorBody(int16(p.API), p.Version, e.Error), nil
 	}
 	var action kraft.Action
 	var data []byte
@@ -219,6 +219,21 @@ func answerBody(p *interact.Packet) ([]byte, error) {
 		return nil, fmt.Errorf("%T cannot be made up", p.Content)
 	}
 	return wire.AppendReply(nil, action, wire.ReplyTo{Version: p.Version}, data)
+}
+
+// responseOf is the head of an answer that is about a partition and may name none.
+func responseOf(content any) *kraft.Response {
+	switch e := content.(type) {
+	case *kraft.ReceiveVoteResponse:
+		return &e.Response
+	case *kraft.ReceiveBeginQuorumEpochResponse:
+		return &e.Response
+	case *kraft.ReceiveEndQuorumEpochResponse:
+		return &e.Response
+	case *kraft.ReceiveFetchResponse:
+		return &e.Response
+	}
+	return nil
 }
 
 func fetchedData(e *kraft.ReceiveFetchResponse) []byte {

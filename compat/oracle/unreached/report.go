@@ -106,16 +106,18 @@ func (c *class) unreached() []method {
 	return list
 }
 
-// end is the line that the next method begins at.
+// end is the line that the next method begins at. A lambda lies inside of the method that it is written in.
 func (c *class) end(of method) int {
 	end := 1 << 30
 	for _, m := range c.Methods {
-		if m.Line > of.Line && m.Line < end {
+		if m.Line > of.Line && m.Line < end && (of.isLambda() || !m.isLambda()) {
 			end = m.Line
 		}
 	}
 	return end
 }
+
+func (m method) isLambda() bool { return strings.HasPrefix(m.Name, "lambda$") }
 
 func (m method) text(sources []sourceFile, at, end int) string {
 	if find(m.Counters, "METHOD").Covered == 0 {

@@ -8,6 +8,7 @@ import (
 const sample = `<?xml version="1.0" encoding="UTF-8"?><!DOCTYPE report PUBLIC "-//JACOCO//DTD Report 1.1//EN" "report.dtd"><report name="r">
 <package name="org/apache/kafka/raft">
 <class name="org/apache/kafka/raft/Used" sourcefilename="Used.java">
+<method name="lambda$half$0" line="11"><counter type="BRANCH" missed="0" covered="2"/><counter type="METHOD" missed="0" covered="1"/></method>
 <method name="half" line="10"><counter type="BRANCH" missed="1" covered="3"/><counter type="METHOD" missed="0" covered="1"/></method>
 <method name="never" line="20"><counter type="BRANCH" missed="2" covered="0"/><counter type="METHOD" missed="1" covered="0"/></method>
 <method name="whole" line="30"><counter type="BRANCH" missed="0" covered="2"/><counter type="METHOD" missed="0" covered="1"/></method>
