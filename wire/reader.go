@@ -124,12 +124,12 @@ func (r *reader) varlong() int64 {
 	return int64(v>>1) ^ -int64(v&1)
 }
 
-// array reads the length of an array: -1 for null. Since every element takes at least a byte, a length above
-// what is left fails.
+// array reads the length of an array: negative for null, as Java's int makes it also of a varint beyond 31 bits. Since every element
+// takes at least a byte, a length above what is left fails.
 func (r *reader) array() int {
 	var n int
 	if r.flex {
-		n = int(r.uvarint()) - 1
+		n = int(int32(r.uvarint()) - 1)
 	} else {
 		n = int(r.int32())
 	}

@@ -84,6 +84,7 @@ var budgetNames = [budgets]string{
 const (
 	maxNodes  = 4
 	maxEpochs = 7
+	maxBudget = 15
 	now       = kraft.Instant(1) // time stands still
 	version   = 18               // of all requests; the machines look at those of Vote, BeginQuorumEpoch and Fetch
 	clusterID = "explored"
@@ -98,8 +99,8 @@ func (m *Model) validate() error {
 		return fmt.Errorf("model %s: static voters have no directory ids, so a wiped one may vote twice", m.Name)
 	}
 	for i, n := range m.Budget {
-		if n > 15 {
-			return fmt.Errorf("model %s: a budget of %d %s, want at most 15", m.Name, n, budgetNames[i])
+		if n > maxBudget {
+			return fmt.Errorf("model %s: a budget of %d %s, want at most %d", m.Name, n, budgetNames[i], maxBudget)
 		}
 	}
 	return nil
