@@ -23,7 +23,7 @@ func kafkaOpensCrashes(t *testing.T, q *kafka.Quorum, data string) {
 	t.Helper()
 	tries := 1
 	if kafkatest.Matrix() {
-		tries = 3
+		tries = 2
 	}
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

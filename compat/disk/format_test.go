@@ -37,7 +37,7 @@ func TestKafka_StartsOnWhatWeFormatted(t *testing.T) {
 			continue // formats without features are not made here
 		}
 		modes := map[string]kafka.Voters{"initial": kafka.Dynamic}
-		if kafkatest.Matrix() {
+		if kafkatest.Matrix() && (release == "4.0.0" || release == "4.4.0") {
 			modes["static"], modes["standalone"] = kafka.Static, kafka.Standalone
 		}
 		if program == "" {

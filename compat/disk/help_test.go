@@ -87,12 +87,21 @@ func copyDir(t *testing.T, from string) string {
 	return to
 }
 
+// segmentBytes is large enough for several entries in the index of a segment.
+const segmentBytes = 20_000
+
 // made is a quorum that has run, rolled segments and made snapshots, and is stopped.
 func made(t *testing.T, release string, voters kafka.Voters) *kafka.Quorum {
 	t.Helper()
 	r := kafka.MustRelease(release)
 	properties := r.SnapshotsSoon()
 	properties["metadata.max.idle.interval.ms"] = "10"
+	properties["metadata.max.retention.bytes"] = "104857600" // nothing goes, however long the test takes
+	for key := range properties {
+		if strings.Contains(key, "segment") {
+			properties[key] = itoa(segmentBytes)
+		}
+	}
 	q, leader := kafkatest.Start(t, kafka.Config{Release: r, Controllers: 1, Voters: voters, Properties: properties})
 	ctx := kafkatest.Deadline(t, 2*time.Minute)
 	if err := churn(ctx, q, leader.Node); err != nil {
