@@ -65,11 +65,20 @@ func (m *QuorumStateMachine) noteFetch(key *ReplicaKey, end Offset) (advanced, o
 	moved := r.End != end
 	r.noteFetch(m.turn.now, end, leaderEnd)
 	m.resetSilence(r)
+	if len(m.turn.silent) > 0 {
+		m.endSilence(r.Key.ID)
+	}
 	if !isVoter {
 		m.resetObserverTimers(r)
 	}
 	m.countForCheckQuorum(key.ID, isVoter)
 	return isVoter && moved && m.raiseHighWatermark(), true
+}
+
+// endSilence: a voter that counted as silent in this turn has fetched: a Fetch of it that was parked has been evaluated anew, which
+// counts alike.
+func (m *QuorumStateMachine) endSilence(id NodeID) {
+	m.turn.silent = slices.DeleteFunc(m.turn.silent, func(silent NodeID) bool { return silent == id })
 }
 
 // noteFetch: a replica has caught up when it asks for what lies behind the leader's log end, or behind what that was at the

@@ -134,9 +134,13 @@ var appendMutants = []Mutant{
 	{
 		Name: "fetch-does-not-end-silence", File: "replicas.go", Since: "4.2", Rule: "a Fetch does not start a voter's silence anew",
 		Old: `	m.resetSilence(r)
-	if !isVoter {
-`, New: `	if !isVoter {
+	if len(m.turn.silent) > 0 {
+`, New: `	if len(m.turn.silent) > 0 {
 `,
+	},
+	{
+		Name: "fetch-leaves-completed-key-silent", File: "replicas.go", Since: "4.2", Rule: "a Fetch in the turn in which the voter's key is completed does not end its silence",
+		Old: `if len(m.turn.silent) > 0 {`, New: `if false {`,
 	},
 	{
 		Name: "progress-by-id", File: "replicas.go", Rule: "a replica with another directory id counts as the voter of its id",
