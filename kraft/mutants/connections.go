@@ -103,6 +103,7 @@ var connectionMutants = []Mutant{
 	},
 	{
 		Name: "bootstrap-wait-unbounded", File: "requestmanager.go", Rule: "a wait for bootstrap servers is not bounded by the retry backoff",
+		Equivalent: "where this line is reached nothing is in flight and all servers back off, and the wait is bounded by their timers, none of which runs longer than the retry backoff",
 		Old: `	m.waitAtMost(int64(m.cfg.Timeouts.RetryBackoffMs))
 `, New: ``,
 	},

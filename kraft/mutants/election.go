@@ -36,6 +36,7 @@ var electionMutants = []Mutant{
 	},
 	{
 		Name: "prevote-first-word-counts", File: "vote_response.go", Rule: "the first answer of a voter to a PreVote counts, not its last",
+		Equivalent: "a voter is asked only while it has not answered (requestVotes), and at most one request to it is waited for; a tally that is begun anew knows no answers",
 		Old: `	p := &m.prospective
 	state := Rejected
 `, New: `	p := &m.prospective
@@ -59,7 +60,8 @@ var electionMutants = []Mutant{
 	},
 	{
 		Name: "vote-may-change", File: "vote_response.go", Rule: "a voter may change its mind within an epoch",
-		Old: `case vote.State == opposite:`, New: `case vote.State == opposite && false:`,
+		Equivalent: "a voter is asked only while it has not answered (requestVotes), and at most one request to it is waited for, so that no voter answers a Candidate twice",
+		Old:        `case vote.State == opposite:`, New: `case vote.State == opposite && false:`,
 	},
 	{
 		Name: "election-loss-ignored", File: "vote_response.go", Until: "4.0", Rule: "a Candidate that a majority has refused does not back off",

@@ -121,7 +121,8 @@ var fetchMutants = []Mutant{
 	},
 	{
 		Name: "parked-by-arrival", File: "parking.go", Rule: "parked Fetches are answered in the order of their arrival",
-		Old: `for at > 0 && p.fetches[at-1].offset > f.offset {`, New: `for at > len(p.fetches) {`,
+		Equivalent: "all parked Fetches ask from the log end: elsewhere a Fetch is answered at once, each append answers those parked before it, and a log that changes otherwise is a Follower's, which has none (becomeFollower)",
+		Old:        `for at > 0 && p.fetches[at-1].offset > f.offset {`, New: `for at > len(p.fetches) {`,
 	},
 	{
 		Name: "parked-below-only", File: "parking.go", Rule: "a Fetch parked at exactly the offset stays parked",

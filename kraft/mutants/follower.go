@@ -252,6 +252,7 @@ var followerMutants = []Mutant{
 	},
 	{
 		Name: "timed-out-record-kept", File: "follower.go", Rule: "a timed-out request to the leader is not forgotten at once",
+		Equivalent: "a bootstrap server is asked only while nothing is in flight, so the request to the leader is the youngest: when it has timed out all have, and fetchFromBootstrap begins with a walk that forgets them",
 		Old: `		m.requests.remove(leader)
 		m.fetchFromBootstrap()
 `, New: `		m.fetchFromBootstrap()

@@ -124,6 +124,7 @@ var logMutants = []Mutant{
 	},
 	{
 		Name: "batch-base-of-own-appends", File: "logview.go", Rule: "the base of a batch that was appended in the same event is its first offset looked for",
+		Equivalent: "a Fetch that is evaluated in the event of an append was parked at the log end before it, which is where the appended batch begins",
 		Old: `			return l.appended[i]
 `, New: `			return offset
 `,

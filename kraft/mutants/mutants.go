@@ -69,6 +69,19 @@ func (m *Mutant) Select() {
 	}
 }
 
+// Rest puts the engine as it is to work, and forgets which mutants it has come by.
+func Rest() {
+	(*Mutant)(nil).Select()
+	if selected.Entered == nil {
+		selected.Entered = make([]bool, len(registry)+1)
+	}
+	clear(selected.Entered)
+}
+
+// Passed reports whether the engine has called the function that the mutant changes since the last Rest. If it has not, the mutant would
+// have done the same.
+func (m *Mutant) Passed() bool { return selected.Entered[m.number] }
+
 // Number is what selects the mutant.
 func (m *Mutant) Number() int { return m.number }
 

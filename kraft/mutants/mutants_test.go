@@ -113,9 +113,9 @@ func TestOverlay_SwitchLeadsToTheCopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"switch selected.Mutant {\n\tcase 7:\n\t\treturn m.fMutant7(a, c, b...)\n\t}\n return a + c }",
+		"selected.Enter(7)\n\tswitch selected.Mutant {\n\tcase 7:\n\t\treturn m.fMutant7(a, c, b...)\n\t}\n return a + c }",
 		"func (m *M) fMutant7(a, c int, b ...int) int { return a - c }",
-		"func g() {\n\tswitch selected.Mutant {\n\tcase 8:\n\t\tgMutant8()\n\t\treturn\n\t}\n\tprintln()\n}",
+		"func g() {\n\tselected.Enter(8)\n\tswitch selected.Mutant {\n\tcase 8:\n\t\tgMutant8()\n\t\treturn\n\t}\n\tprintln()\n}",
 	} {
 		if !bytes.Contains(out, []byte(want)) {
 			t.Errorf("want %q in:\n%s", want, out)

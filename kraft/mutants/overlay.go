@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -85,7 +86,7 @@ func rewrite(name string, source []byte, list []*Mutant) ([]byte, error) {
 		return nil, fmt.Errorf("mutants of %s: %w", name, err)
 	}
 	at := func(p token.Pos) int { return set.Position(p).Offset }
-	switches := map[*ast.FuncDecl]string{}
+	switches, numbers := map[*ast.FuncDecl]string{}, map[*ast.FuncDecl][]string{}
 	var copies strings.Builder
 	for _, m := range list {
 		start, err := find(source, m)
@@ -99,6 +100,7 @@ func rewrite(name string, source []byte, list []*Mutant) ([]byte, error) {
 		own := fmt.Sprintf("%sMutant%d", f.Name.Name, m.number)
 		fmt.Fprintf(&copies, "\n// %s: %s\n%s%s%s%s%s\n", m.Name, m.Rule,
 			source[at(f.Pos()):at(f.Name.Pos())], own, source[at(f.Name.End()):start], m.New, source[start+len(m.Old):at(f.End())])
+		numbers[f] = append(numbers[f], strconv.Itoa(m.number))
 		switches[f] += fmt.Sprintf("\tcase %d:\n\t\t%s\n", m.number, call(f, own))
 	}
 	var out bytes.Buffer
@@ -109,7 +111,7 @@ func rewrite(name string, source []byte, list []*Mutant) ([]byte, error) {
 		if f, ok := d.(*ast.FuncDecl); ok && switches[f] != "" {
 			body := at(f.Body.Lbrace) + 1
 			out.Write(source[from:body])
-			fmt.Fprintf(&out, "\n\tswitch selected.Mutant {\n%s\t}", switches[f])
+			fmt.Fprintf(&out, "\n\tselected.Enter(%s)\n\tswitch selected.Mutant {\n%s\t}", strings.Join(numbers[f], ", "), switches[f])
 			if source[body] != '\n' {
 				out.WriteString("\n")
 			}

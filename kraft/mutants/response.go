@@ -104,6 +104,7 @@ var responseMutants = []Mutant{
 	},
 	{
 		Name: "answer-in-wrong-role-survived", File: "end.go", Rule: "an EndQuorumEpoch answer to a node that is not Resigned is ignored",
+		Equivalent: "only a Resigned sends EndQuorumEpoch (actResigned), every way out of that role resets the connections, and an answer that is not waited for reaches no handler (onResponse)",
 		Old: `		m.fatal(FatalUnexpectedRole)
 `, New: ``,
 	},
