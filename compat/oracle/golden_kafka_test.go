@@ -19,24 +19,17 @@ var machineOnly = regexp.MustCompile(`\{[^}]*\}`)
 // TestKafka_Golden holds the golden conversations with the real client and, in lock step, with the machine fed by the same bytes. What
 // is written in the file must be what Kafka does.
 func TestKafka_Golden(t *testing.T) {
-	paths, err := filepath.Glob("../../kraft/interact/testdata/*.txt")
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no conversations: %v", err)
-	}
+	files := goldens(t)
 	for _, build := range versions(t) {
 		t.Run(build, func(t *testing.T) {
 			tw := twin.New(start(t, oracle.Build{Version: build}))
 			held := 0
-			for _, path := range paths {
-				f, err := interact.Read(path)
-				if err != nil {
-					t.Fatal(err)
-				}
+			for _, f := range files {
 				if !slices.Contains(f.Builds, build) {
 					continue
 				}
 				held++
-				t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
+				t.Run(strings.TrimSuffix(filepath.Base(f.Path), ".txt"), func(t *testing.T) {
 					if err := holdGolden(tw, f, build); err != nil {
 						t.Fatal(err)
 					}
@@ -48,6 +41,24 @@ func TestKafka_Golden(t *testing.T) {
 			t.Logf("Kafka %s: %d conversations, %d steps equal", build, held, tw.Steps)
 		})
 	}
+}
+
+// goldens reads all golden conversations.
+func goldens(t *testing.T) []*interact.File {
+	t.Helper()
+	paths, err := filepath.Glob("../../kraft/interact/testdata/*.txt")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no conversations: %v", err)
+	}
+	var files []*interact.File
+	for _, path := range paths {
+		f, err := interact.Read(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, f)
+	}
+	return files
 }
 
 // holdGolden plays a conversation on a build and compares it with what is written for it.

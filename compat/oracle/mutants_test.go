@@ -3,6 +3,7 @@ package oracle_test
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -37,34 +38,78 @@ func (b *bounded) Do(c oracle.Command) (*oracle.Answer, error) {
 	return b.Flock.Do(c)
 }
 
-// hunt plays random histories until every variant has been found or the steps or the time are spent, and returns what is left.
+// hunt plays the golden conversations, the scripts and random histories until every variant has been found or the steps or the time
+// are spent, and returns what is left.
 func hunt(t *testing.T, version string, steps int, limit time.Duration, rest func(), variants []*twin.Variant) []*twin.Variant {
 	t.Helper()
 	b := &bounded{twin.NewFlock(start(t, oracle.Build{Version: version}), rest, variants...), time.Now().Add(limit)}
-	b.StateEvery = *flagState
 	began := time.Now()
+	told := func(by string) {
+		t.Logf("Kafka %s, %s: %d of %d found in %d steps, %.0f s", version, by, len(variants)-len(b.Alive), len(variants), b.Steps,
+			time.Since(began).Seconds())
+	}
+	huntInGoldens(t, b.Flock, version)
+	told("conversations")
+	huntInScripts(t, b.Flock, version)
+	told("and scripts")
+	b.StateEvery = *flagState
 	if err := walk.Run(b, version, *flagSeed, steps, b.Reset); err != nil && !errors.Is(err, errAllFound) {
 		t.Fatal(err)
 	}
-	t.Logf("Kafka %s, seed %d: %d of %d found in %d steps, %.0f s", version, *flagSeed, len(variants)-len(b.Alive), len(variants), b.Steps,
-		time.Since(began).Seconds())
+	told(fmt.Sprintf("and random histories of seed %d", *flagSeed))
 	return b.Alive
+}
+
+// huntInGoldens holds every golden conversation of the build with the real client, the machine and the variants.
+func huntInGoldens(t *testing.T, f *twin.Flock, version string) {
+	t.Helper()
+	for _, g := range goldens(t) {
+		if !slices.Contains(g.Builds, version) || len(f.Alive) == 0 {
+			continue
+		}
+		if _, err := g.Play(version, goldenPlayers(f)); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Reset(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// huntInScripts plays the scripts with the real client, the machine and the variants.
+func huntInScripts(t *testing.T, f *twin.Flock, version string) {
+	t.Helper()
+	checks := 0
+	for _, sc := range scripts {
+		if sc.from != "" && !from(version, sc.from) || len(f.Alive) == 0 {
+			continue
+		}
+		sc.run(&scene{T: t, Cluster: oracle.NewCluster(f), version: version, checks: &checks})
+		if err := f.Reset(); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // sampled is the n-th part of the mutants that is looked for outside of the matrix.
 const sampled = 8
 
-// TestKafka_MutantsAreFound measures the comparison itself: the machine with a rule broken must be told from Kafka. What it fails
-// below is a floor under what was measured, not the aim, which is 98 %.
+// open are the mutants that the differential run does not find and that are not shown to be equivalent either, with the reason.
+var open = map[string]string{
+	"leader-serves-in-shutdown": "a leader resigns at the beginning of its turn, so it is told to shut down between that and the message of the turn; no schedule does",
+}
+
+// TestKafka_MutantsAreFound measures the comparison itself: the machine with a rule broken must be told from Kafka, by a conversation, by a
+// script or in a random history.
 func TestKafka_MutantsAreFound(t *testing.T) {
 	builds := versions(t)
 	if !mutants.Inside(t) {
 		return
 	}
-	steps, limit, each, floor := 3000, 4*time.Minute, sampled, 15
+	steps, limit, each, floor := 600, 2*time.Minute, sampled, 90
 	builds = builds[len(builds)-1:]
 	if os.Getenv("UNDERSTUDY_MATRIX") != "" {
-		steps, limit, each, floor = 50_000, 150*time.Second, 1, 50
+		steps, limit, each, floor = 20_000, 150*time.Second, 1, 98
 		builds = []string{"4.0.2", "4.0.0", "4.4.0"} // one of them has each rule
 	}
 	slices.Reverse(builds)
@@ -77,31 +122,59 @@ func TestKafka_MutantsAreFound(t *testing.T) {
 	if *flagHunt > 0 {
 		limit = *flagHunt
 	}
-	var all, left []*twin.Variant
+	var all []*twin.Variant
 	taken := map[string]bool{}
 	for _, version := range builds {
-		var variants []*twin.Variant
-		for _, m := range mutants.All() {
-			wanted := m.Number()%each == 0
-			if *flagMutants != "" {
-				wanted = slices.Contains(strings.Split(*flagMutants, ","), m.Name)
-			}
-			if wanted && m.In(version) && !taken[m.Name] {
-				taken[m.Name] = true
-				variants = append(variants, &twin.Variant{Name: m.Name, Select: m.Select})
-			}
-		}
+		variants := wanted(version, each, taken)
 		if len(variants) > 0 {
 			all = append(all, variants...)
-			left = append(left, hunt(t, version, steps, limit, (*mutants.Mutant)(nil).Select, variants)...)
+			hunt(t, version, steps, limit, mutants.Rest, variants)
 		}
 	}
 	report(t, all)
-	for _, v := range left {
-		t.Logf("not found: %s", v.Name)
+	judge(t, all, floor)
+}
+
+// wanted are the mutants of a release that are to be found and have not been taken yet.
+func wanted(version string, each int, taken map[string]bool) []*twin.Variant {
+	var variants []*twin.Variant
+	for _, m := range mutants.All() {
+		yes := m.Number()%each == 0
+		if *flagMutants != "" {
+			yes = slices.Contains(strings.Split(*flagMutants, ","), m.Name)
+		}
+		if yes && m.In(version) && !taken[m.Name] {
+			taken[m.Name] = true
+			variants = append(variants, &twin.Variant{Name: m.Name, Select: m.Select, Passed: m.Passed})
+		}
 	}
-	if found := len(all) - len(left); *flagMutants == "" && found*100 < floor*len(all) {
-		t.Errorf("%d of %d mutants are found, want at least %d %%", found, len(all), floor)
+	return variants
+}
+
+// judge counts. A mutant that is called equivalent and is found all the same is an error in the proof.
+func judge(t *testing.T, all []*twin.Variant, floor int) {
+	t.Helper()
+	found, total := 0, 0
+	for _, v := range all {
+		m, err := mutants.ByName(v.Name)
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case m.Equivalent != "" && v.Found != nil:
+			t.Errorf("%s is called equivalent, but is found:\n%v", v.Name, v.Found)
+		case m.Equivalent != "":
+			t.Logf("not found: %s, equivalent: %s", v.Name, m.Equivalent)
+			continue
+		case v.Found != nil:
+			found++
+		default:
+			t.Logf("not found: %s %s", v.Name, open[v.Name])
+		}
+		total++
+	}
+	t.Logf("found %d of %d that can be told, %.1f %%", found, total, 100*float64(found)/float64(max(1, total)))
+	if *flagMutants == "" && found*100 < floor*total {
+		t.Errorf("%d of %d mutants are found, want at least %d %%", found, total, floor)
 	}
 }
 

@@ -55,6 +55,11 @@ var scripts = []script{
 	{name: "storage fails", run: storageFails},
 	{name: "slow listener", run: slowListener},
 	{name: "restart loses the unflushed tail", run: lostTail},
+	{name: "snapshot within what was read", run: snapshotWithinWhatWasRead},
+	{name: "snapshot without voters", run: snapshotWithoutVoters},
+	{name: "leader with another address", run: movedLeader},
+	{name: "voter change expires within a turn", run: changeExpiresInTurn},
+	{name: "records behind a forced drain", run: recordsBehindForcedDrain},
 }
 
 func TestKafka_ScriptedScenarios(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 type Variant struct {
 	Name    string
 	Select  func()          // puts the variant to work; nil: nothing needs to be done
+	Passed  func() bool     // whether the machine, since Rest, has been where the variant may differ; nil: it always may
 	Profile *compat.Profile // nil: that of the oracle's release
 
 	Steps int64       // that it has taken part in
@@ -22,9 +23,12 @@ type Variant struct {
 	twin *Twin
 }
 
-// Flock is an oracle.Stepper: one real client with the machine, and beside it any number of variants. Each variant has machines of its
-// own, is given the same commands, and is compared with the same answers of Kafka until it differs. So the oracle and the walk cost
-// the same whether one variant is looked for or a hundred.
+// Flock is an oracle.Stepper: one real client with the machine, and beside it any number of variants. Each variant is given the same
+// commands and is compared with the same answers of Kafka until it differs. So the oracle and the walk cost the same whether one
+// variant is looked for or a hundred.
+//
+// A variant of a node that is in all respects as the machine's node is, is not kept: it is a copy of that, made when the machine comes by
+// the code that the variant changes. So what a variant costs depends on how often that is.
 type Flock struct {
 	*Twin
 	Alive []*Variant
@@ -39,7 +43,6 @@ func NewFlock(o *oracle.Oracle, rest func(), variants ...*Variant) *Flock {
 	f.Twin = pair(f.memo, o.Build.Version)
 	for _, v := range variants {
 		v.twin = pair(f.memo, o.Build.Version)
-		v.twin.Coverage = f.Coverage
 		if v.Profile != nil {
 			v.twin.SetProfile(*v.Profile)
 		}
@@ -50,6 +53,7 @@ func NewFlock(o *oracle.Oracle, rest func(), variants ...*Variant) *Flock {
 // Do carries out a command everywhere. It fails only if the machine itself differs.
 func (f *Flock) Do(c oracle.Command) (*oracle.Answer, error) {
 	f.memo.record()
+	before := f.Twin.nodes[c.Node].clone()
 	f.rest()
 	a, err := f.Twin.Do(c)
 	if err != nil {
@@ -58,16 +62,21 @@ func (f *Flock) Do(c oracle.Command) (*oracle.Answer, error) {
 	defer f.rest()
 	alive := f.Alive[:0]
 	for _, v := range f.Alive {
+		v.Steps++
+		if !v.takeNode(c.Node, before) {
+			alive = append(alive, v)
+			continue
+		}
 		if v.Select != nil {
 			v.Select()
 		}
 		f.memo.replay()
 		v.twin.StateEvery, v.twin.shown = f.StateEvery, f.shown
-		v.Steps++
 		_, err := v.twin.do(c)
 		switch {
 		case err == nil:
 			alive = append(alive, v)
+			v.returnNode(c.Node, f.Twin.nodes[c.Node])
 		case !errors.As(err, &v.Found):
 			return nil, fmt.Errorf("variant %s: %w", v.Name, err)
 		default:
@@ -76,6 +85,29 @@ func (f *Flock) Do(c oracle.Command) (*oracle.Answer, error) {
 	}
 	f.Alive = alive
 	return a, nil
+}
+
+// takeNode gives the variant its node for a command, and reports whether it has to carry it out: else it would do what the machine has
+// just done.
+func (v *Variant) takeNode(name string, before *node) bool {
+	if v.Passed == nil || v.twin.nodes[name] != nil {
+		return true
+	}
+	if !v.Passed() {
+		return false
+	}
+	if before != nil {
+		v.twin.nodes[name] = before.clone()
+		v.twin.nodes[name].coverage = v.twin.Coverage
+	}
+	return true
+}
+
+// returnNode gives the variant's node up if it is as the machine's.
+func (v *Variant) returnNode(name string, machines *node) {
+	if v.Passed != nil && v.twin.nodes[name].equal(machines) {
+		delete(v.twin.nodes, name)
+	}
 }
 
 func (f *Flock) rest() {
