@@ -101,6 +101,9 @@ func (l *Log) TruncateTo(offset kraft.Offset) {
 // Batches are those that hold offsets of [from, upTo), in order: as many as fit into maxBytes, but at least one. They must not be
 // changed.
 func (l *Log) Batches(from, upTo kraft.Offset, maxBytes int32) []kraft.Batch {
+	if from >= upTo {
+		return nil
+	}
 	first := l.find(from)
 	bytes, end := int32(0), first
 	for end < len(l.batches) && l.batches[end].Base < upTo {
