@@ -235,6 +235,10 @@ func answerWords(content any, more bool) []string {
 			w.leader(&e.PartitionAnswer, more)
 			w.when(e.PartitionAnswer.Error == kraft.None, "%v bytes %d to %d of %d", e.SnapshotID, e.Position, e.Position+int64(e.Bytes), e.Size)
 		}
+	case *kraft.ReceiveAddRaftVoterResponse:
+		w.add("%v", e.Error)
+	case *kraft.ReceiveRemoveRaftVoterResponse:
+		w.add("%v", e.Error)
 	case *kraft.ReceiveUpdateRaftVoterResponse:
 		w.add("%v", e.Error)
 		w.when(e.LeaderID >= 0, "leader %s", Node(e.LeaderID))
