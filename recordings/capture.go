@@ -246,6 +246,9 @@ func (c *Capture) data(f *flow, side int, seq uint32, t *tcpSegment) {
 	s := &f.sides[side]
 	if !s.started { // joined midway
 		s.started, s.next, s.sync = true, seq, true
+		if !f.midway {
+			c.gap(f, side, Gap{Reason: "the begin of the connection is not in the capture", Bytes: -1, Frames: -1})
+		}
 	}
 	payload := t.payload
 	if known := int32(s.next - seq); known > 0 { // retransmitted, wholly or in part
@@ -255,7 +258,7 @@ func (c *Capture) data(f *flow, side int, seq uint32, t *tcpSegment) {
 		skip := min(int(known), len(payload))
 		payload, seq = payload[skip:], seq+uint32(skip)
 	}
-	if seq != s.next && before(s.next, seq) {
+	if seq != s.next && before(s.next, seq) || f.unasked(side) {
 		s.keepLater(seq, payload, c.at)
 		return
 	}
@@ -263,6 +266,16 @@ func (c *Capture) data(f *flow, side int, seq uint32, t *tcpSegment) {
 	if t.missing > 0 && seq+uint32(len(payload)) == s.next {
 		c.missing(f, side, t.missing, "the capture cut its packets")
 	}
+	c.join(f, side)
+	c.join(f, 1-side) // answers that waited for these requests
+}
+
+// join hands on what waited and is in order now.
+func (c *Capture) join(f *flow, side int) {
+	if f.unasked(side) {
+		return
+	}
+	s := &f.sides[side]
 	for data := s.joined(); data != nil; data = s.joined() {
 		c.take(f, side, data)
 	}
@@ -277,13 +290,18 @@ func (c *Capture) take(f *flow, side int, data []byte) {
 	c.stream(f, side, data)
 }
 
-// lose gives up the bytes of a hole and goes on behind it.
+// lose gives up the bytes of a hole, and what waited behind it: that was said before what other connections have said
+// meanwhile, and would come after it.
 func (c *Capture) lose(f *flow, side int) {
 	s := &f.sides[side]
 	end, _ := s.hole()
+	if n := len(s.later); n > 0 {
+		end = s.later[n-1].seq + uint32(len(s.later[n-1].data))
+		s.later, s.held = nil, 0
+	}
 	c.missing(f, side, int(end-s.next), "lost segments")
-	for data := s.joined(); data != nil; data = s.joined() {
-		c.take(f, side, data)
+	if peer := &f.sides[1-side]; side == f.client && len(peer.later) > 0 && peer.later[0].seq == peer.next {
+		c.lose(f, 1-side) // answers that waited for these requests
 	}
 }
 

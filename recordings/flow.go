@@ -24,7 +24,7 @@ type side struct {
 	started bool
 	next    uint32 // sequence number of the next byte in order
 
-	// A hole: later segments are here, the one at next is not.
+	// A hole: later segments are here, the one at next is not; or that one waits for requests to be known.
 	later   []laterSegment // in order, without overlap at their begin
 	held    int            // bytes in later
 	holedAt int64
@@ -59,7 +59,7 @@ const (
 	maxHoleAge       = 30_000_000_000 // longer than TCP retransmits with a live peer in practice, ns
 	// Once the peer has acknowledged the missing bytes, they can only be late in the capture, not on the wire.
 	coveredAge     = 20_000_000 // ns
-	coveredPackets = 32
+	coveredPackets = 8
 )
 
 // before reports whether sequence number a comes before b, modulo 2^32.
@@ -171,6 +171,16 @@ func (s *side) lossy(f *flow, at int64) bool {
 	}
 	return s.coveredPkt != 0 && !before(s.acked, end) &&
 		(at-s.coveredAt >= coveredAge || f.packets-s.coveredPkt >= coveredPackets)
+}
+
+// unasked reports whether what a side says now may answer requests that the peer has acknowledged and the capture
+// does not have, or not yet: it must not come before them, nor before the gap in their place.
+func (f *flow) unasked(side int) bool {
+	if f.client < 0 || side == f.client || f.sides[f.client].coveredPkt == 0 {
+		return false
+	}
+	_, missing := f.sides[f.client].hole()
+	return missing
 }
 
 // ended reports whether everything up to the end of the direction was taken.
