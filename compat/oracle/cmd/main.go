@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"time"
 
 	"github.com/understudy-kafka/understudy/compat"
@@ -31,6 +32,9 @@ type options struct {
 	stateEvery                       int64
 }
 
+// gcPercent lets a run that leaves much behind and holds little collect less often.
+const gcPercent = 400
+
 func main() {
 	var o options
 	flag.StringVar(&o.build, "build", "", "release to step; empty: all raft builds of 4.x")
@@ -45,6 +49,7 @@ func main() {
 	flag.IntVar(&o.chunk, "chunk", 100_000, "random steps of one seed in the ledger")
 	flag.Int64Var(&o.total, "total", 5_000_000, "equal steps that each build shall have in the ledger")
 	flag.Parse()
+	debug.SetGCPercent(gcPercent)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	found, err := run(ctx, &o, os.Stdout)

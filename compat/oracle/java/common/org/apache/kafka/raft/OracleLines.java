@@ -2,10 +2,10 @@ package org.apache.kafka.raft;
 
 import java.io.IOException;
 import java.io.InputStream;
-import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.Map;
 
-/** Lines of a stream, and whether one is there already. */
+/** Commands from a stream, one a line, and whether one is there already. */
 final class OracleLines {
     private final InputStream in;
     private byte[] buffer = new byte[1 << 16];
@@ -21,23 +21,25 @@ final class OracleLines {
         return from < end || in.available() > 0;
     }
 
-    /** The next line without its end, null at the end of the stream. */
-    String next() throws IOException {
+    /** The object on the next line; empty lines and comments are passed over. Null at the end of the stream. */
+    Map<String, Object> next() throws IOException {
         for (int at = from; ; at++) {
             if (at == end) {
                 int before = from;
-                if (!more()) return take(end, end);
+                boolean more = more();
                 at -= before - from;
+                if (!more) return from == end ? null : take(end, end);
             }
-            if (buffer[at] == '\n') return take(at, at + 1);
+            if (buffer[at] != '\n') continue;
+            if (at > from && buffer[from] != '#') return take(at, at + 1);
+            from = at + 1;
         }
     }
 
-    private String take(int to, int next) {
-        if (from == end) return null;
-        String line = new String(buffer, from, to - from, StandardCharsets.UTF_8);
+    private Map<String, Object> take(int to, int next) {
+        int begin = from;
         from = next;
-        return line;
+        return OracleJson.object(buffer, begin, to);
     }
 
     /** Reads on. What is held is moved to the front. */

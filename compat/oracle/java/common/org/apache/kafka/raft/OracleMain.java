@@ -3,6 +3,7 @@ package org.apache.kafka.raft;
 import java.io.BufferedOutputStream;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
+import java.io.IOException;
 import java.io.InputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
@@ -20,14 +21,17 @@ public final class OracleMain {
         System.setOut(System.err); // nobody else writes into the protocol
         OracleLines in = new OracleLines(System.in);
         OracleMain main = new OracleMain();
-        for (String line; (line = in.next()) != null; ) {
-            if (line.isEmpty() || line.charAt(0) == '#') continue; // a session file may carry comments
+        while (true) {
             StringBuilder text = new StringBuilder(1024);
             try {
-                OracleSpec command = new OracleSpec(OracleJson.object(line));
+                Map<String, Object> fields = in.next();
+                if (fields == null) break;
+                OracleSpec command = new OracleSpec(fields);
                 if ("quit".equals(command.str("cmd", ""))) break;
                 if (command.flag("brief", false)) main.brief(text, command);
                 else OracleJson.write(text, main.run(command));
+            } catch (IOException e) {
+                break; // of the stream of commands
             } catch (Throwable t) {
                 if (System.getProperty("oracle.trace") != null) t.printStackTrace();
                 text.setLength(0);

@@ -13,6 +13,7 @@ import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -134,14 +135,23 @@ final class OracleState {
         return o.map(LogOffsetMetadata::offset).orElse(-1L);
     }
 
+    private static final Map<VoterSet, List<Object>> VOTERS = new IdentityHashMap<>(); // a set never changes
+
     private static List<Object> voters(VoterSet set) {
-        List<Object> l = new ArrayList<>();
+        List<Object> l = VOTERS.get(set);
+        if (l != null) return l;
+        if (VOTERS.size() > 1000) VOTERS.clear();
+        VOTERS.put(set, l = new ArrayList<>());
+        fill(l, set);
+        return l;
+    }
+
+    private static void fill(List<Object> l, VoterSet set) {
         set.voterNodes().stream().sorted(Comparator.comparingInt(v -> v.voterKey().id()))
             .forEach(v -> {
                 SupportedVersionRange range = (SupportedVersionRange) get(v, "supportedKRaftVersion");
                 l.add(row("key", key(v.voterKey()), "endpoints", text(v.listeners()), "min", range.min(), "max", range.max()));
             });
-        return l;
     }
 
     private static final Map<Endpoints, String> TEXT = new HashMap<>();
