@@ -85,7 +85,6 @@ final class OracleMemLog extends OracleLogBase {
     }
 
     private LogAppendInfo append(Records records, int epoch, boolean leader) {
-        fx.attempt("append");
         if (records.sizeInBytes() == 0) throw new IllegalArgumentException("Attempt to append an empty record set");
         List<Entry> add = new ArrayList<>();
         for (RecordBatch b : records.batches()) {
@@ -99,6 +98,7 @@ final class OracleMemLog extends OracleLogBase {
         }
         if (add.isEmpty()) throw new CorruptRecordException("Append failed unexpectedly");
         if (add.get(0).base < end) throw new IllegalStateException("Unexpected offset in append, expected " + end + " got " + add.get(0).base);
+        fx.attempt("append"); // what is refused never came to the disk
         for (Entry e : add) {
             assignEpoch(e.epoch, e.base);
             batches.add(e);
@@ -190,8 +190,8 @@ final class OracleMemLog extends OracleLogBase {
     }
 
     @Override public void truncateTo(long offset) {
-        fx.attempt("truncate");
         if (offset < hw) throw new IllegalArgumentException("Attempt to truncate to offset " + offset + ", which is below the current high watermark " + hw);
+        fx.attempt("truncate");
         fx.add("truncate", offset);
         cut(offset);
     }
