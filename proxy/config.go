@@ -184,6 +184,9 @@ func parseFile(b []byte) (*File, error) {
 	if err := dec.Decode(&y); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
+	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, errors.New("more than one YAML document: what follows the first would be ignored")
+	}
 	out := new(File)
 	for i, u := range y.Upstreams {
 		if u.Node == nil {

@@ -152,6 +152,7 @@ faults:
 		"upstreams: 7":                   "line 1",
 		"faults: [drop Vtoe]":            "Vtoe",
 		"dial-from: nowhere":             "dial-from",
+		"faults: []\n---\nupstreams: []": "more than one",
 		strings.Repeat("#", 1<<20) + "#": "larger than",
 	} {
 		write(text)

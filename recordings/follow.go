@@ -2,6 +2,9 @@ package recordings
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"os"
 	"time"
 )
 
@@ -11,6 +14,9 @@ type follower struct {
 	last    bool         // a later segment was seen, and what is left of the current one is being read
 	suspect int64        // the offset behind which bytes did not decode, plus one
 }
+
+// errNotFollowed marks a path that is no recording.
+var errNotFollowed = errors.New("not a recording that can be followed")
 
 // followPoll is how often a follower looks whether there is more: well below the time a chunk stays open.
 const followPoll = 20 * time.Millisecond
@@ -39,6 +45,8 @@ func followWith(path string, f *follower) (*Reader, error) {
 		files = &segmentCount{base: base, number: number}
 	} else if names := segmentsOf(path); len(names) > 0 {
 		_, files.number, _ = segmentOf(names[0])
+	} else if _, err := os.Stat(path); err == nil { // it would wait for a recording of this name for ever
+		return nil, fmt.Errorf("%s: %w: name NAME or a segment NAME-000001%s of a recording", path, errNotFollowed, segmentSuffix)
 	}
 	r := newReader(files, nil)
 	r.follow = f

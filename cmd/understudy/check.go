@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"strconv"
 	"strings"
@@ -44,7 +45,7 @@ Exit codes: 0 conforms, 1 diverges, 3 inconclusive, 2 wrong usage, 4 an I/O erro
   tcpdump -i any -w - 'tcp port 9093' | understudy check -
   understudy check --node 1=10.0.0.1:9093 --node 2=10.0.0.2:9093 capture.pcap.gz
   understudy check -o json run.pcapng.zst | jq .findings
-  understudy check --follow -o jsonl run.pcapng.zst`,
+  understudy check --follow -o jsonl run`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return check(cmd.Context(), &flags, args, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -123,7 +124,8 @@ func listeners(name string, flags []string) (map[string]kraft.NodeID, error) {
 	for _, flag := range flags {
 		id, address, ok := strings.Cut(flag, "=")
 		n, err := strconv.ParseInt(id, 10, 32)
-		if !ok || err != nil || n < 0 || !strings.Contains(address, ":") {
+		_, port, badAddress := net.SplitHostPort(address)
+		if _, badPort := strconv.ParseUint(port, 10, 16); !ok || err != nil || n < 0 || badAddress != nil || badPort != nil {
 			return nil, usageError("--%s %q: want ID=HOST:PORT", name, flag)
 		}
 		if other, taken := names[address]; taken && other != kraft.NodeID(n) {

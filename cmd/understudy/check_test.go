@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -211,6 +212,7 @@ func TestCheck_WrongUsage(t *testing.T) {
 		{"check", "--node", "1", quorumCapture},
 		{"check", "--node", "x=h:1", quorumCapture},
 		{"check", "--node", "1=h", quorumCapture},
+		{"check", "--node", "1=h:99999", quorumCapture},
 		{"check", "--node", "1=h:1", "--node", "2=h:1", quorumCapture},
 		{"check", "--follow", "a", "b"},
 		{"check", "--no-such-flag"},
@@ -251,6 +253,18 @@ func TestCheck_Follow(t *testing.T) {
 	var text bytes.Buffer
 	if code := run(ctx, []string{"check", "--follow", filepath.Join(t.TempDir(), "never")}, nil, &text, &text); code != exitInconclusive && code != exitRuntime {
 		t.Errorf("interrupted: exit code %d\n%s", code, text.String())
+	}
+}
+
+// TestCheck_FollowRefusesWhatIsNoRecording: it would wait for a recording of that name, and say nothing.
+func TestCheck_FollowRefusesWhatIsNoRecording(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	for _, command := range []string{"check", "dump"} {
+		var text bytes.Buffer
+		if code := run(ctx, []string{command, "--follow", quorumCapture}, nil, &text, &text); code != exitRuntime || !strings.Contains(text.String(), "NAME-000001") {
+			t.Errorf("%s: exit code %d\n%s", command, code, text.String())
+		}
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/understudy-kafka/understudy/internal/build"
 	"github.com/understudy-kafka/understudy/proxy"
@@ -167,7 +168,7 @@ func (o *proxyOptions) run(cmd *cobra.Command) error {
 	if procs := runtime.GOMAXPROCS(0); procs < 4 && os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(4)
 	}
-	cfg.Log = zerolog.New(zerolog.ConsoleWriter{Out: cmd.ErrOrStderr(), TimeFormat: "15:04:05.000"}).With().Timestamp().Logger()
+	cfg.Log = newLog(cmd.ErrOrStderr())
 	base, err := o.target(time.Now())
 	if err != nil {
 		return &exitError{exitRuntime, fmt.Errorf("recording: %w", err)}
@@ -199,6 +200,13 @@ func (o *proxyOptions) run(cmd *cobra.Command) error {
 		p.Attach(checker)
 	}
 	return o.serve(cmd, p, &cfg, base, show)
+}
+
+// newLog logs for people: in colour only to a terminal, and not there where NO_COLOR asks for none.
+func newLog(out io.Writer) zerolog.Logger {
+	f, ok := out.(*os.File)
+	plain := !ok || !term.IsTerminal(int(f.Fd())) || os.Getenv("NO_COLOR") != ""
+	return zerolog.New(zerolog.ConsoleWriter{Out: out, NoColor: plain, TimeFormat: time.TimeOnly}).With().Timestamp().Logger()
 }
 
 // serve runs the proxy until it is told to end.

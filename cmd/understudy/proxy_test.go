@@ -267,3 +267,25 @@ func TestParseSize_ReadsUnits(t *testing.T) {
 		}
 	}
 }
+
+func TestProxyLog_HasNoColoursWhereNoTerminalIs(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	var text bytes.Buffer
+	for _, out := range []io.Writer{&text, file} {
+		log := newLog(out)
+		log.Warn().Str("upstream", "node 1").Msg("upstream does not answer")
+	}
+	written, err := os.ReadFile(file.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{text.String(), string(written)} {
+		if strings.Contains(line, "\x1b") || !strings.Contains(line, "WRN upstream does not answer upstream=\"node 1\"") {
+			t.Errorf("logged %q", line)
+		}
+	}
+}
