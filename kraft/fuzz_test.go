@@ -142,7 +142,8 @@ func runEvents(t *testing.T, input []byte) {
 	if s.next(3) == 2 {
 		st = dynamicLeader(3)
 	}
-	for len(s.bytes) > 0 && !st.machine.Inspect().Stopped {
+	for events := 1; len(s.bytes) > 0 && !st.machine.Inspect().Stopped; events++ {
+		epoch := st.machine.QuorumState().Epoch
 		ev := s.event(st.machine, st.log)
 		clock := kraft.Clock{Now: st.now}
 		for range s.next(4) {
@@ -155,10 +156,23 @@ func runEvents(t *testing.T, input []byte) {
 		if again := twin.OnEvent(ev, st.log.View(), clock, &kraft.Actions{}); len(again) != len(list) || twin.Fingerprint() != st.machine.Fingerprint() {
 			t.Fatalf("%v: a copy does %v, the original %v", ev, again, list)
 		}
+		ended := false
 		for _, a := range list {
 			if _, err := st.log.Execute(a, ev); err != nil {
 				t.Fatalf("%v: %v", ev, err)
 			}
+			switch a.(type) {
+			case *kraft.Fatal, *kraft.ShutdownDone:
+				ended = true
+			}
+		}
+		if seen := st.machine.Inspect(); seen.Stopped != ended {
+			t.Fatalf("%v: the machine has stopped by itself: an invariant of its state is broken", ev)
+		} else if len(seen.Connections) > 12 || len(seen.Parked) > events {
+			t.Fatalf("%v: %d connections and %d parked Fetches after %d events", ev, len(seen.Connections), len(seen.Parked), events)
+		}
+		if now := st.machine.QuorumState().Epoch; now < epoch && epoch != math.MaxInt32 {
+			t.Fatalf("%v: epoch %d after %d", ev, now, epoch)
 		}
 		if !st.machine.Inspect().Stopped && len(list) > 0 && !st.log.Equal(st.machine.View()) {
 			t.Fatalf("%v: the log is %v, the machine sees %v", ev, st.log, st.machine.View())

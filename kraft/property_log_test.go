@@ -83,46 +83,50 @@ func TestLogView_ValidateEqualsComparingTheRecordBefore(t *testing.T) {
 // However two logs differ, truncating where the leader says until the position is valid ends with a prefix of the leader's log, and never
 // cuts below what both have in common.
 func TestLogView_TruncationReachesTheCommonPrefix(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		// Two logs as a quorum can have them: a common past, then epochs that only one of the two has seen.
-		common, leader := drawLog(t, "common")
-		follower := *leader
-		mine, theirs := slices.Clone(common), slices.Clone(common)
-		epoch := Epoch(1)
-		if n := len(common); n > 0 {
-			epoch = common[n-1] + 1
+	rapid.Check(t, truncationReachesThePrefix)
+}
+
+func FuzzTruncation(f *testing.F) { f.Fuzz(rapid.MakeFuzz(truncationReachesThePrefix)) }
+
+func truncationReachesThePrefix(t *rapid.T) {
+	// Two logs as a quorum can have them: a common past, then epochs that only one of the two has seen.
+	common, leader := drawLog(t, "common")
+	follower := *leader
+	mine, theirs := slices.Clone(common), slices.Clone(common)
+	epoch := Epoch(1)
+	if n := len(common); n > 0 {
+		epoch = common[n-1] + 1
+	}
+	for range rapid.IntRange(0, 5).Draw(t, "epochs") {
+		n := rapid.IntRange(1, 3).Draw(t, "records")
+		if rapid.Bool().Draw(t, "leader's") {
+			leader.Append(leader.End, leader.End+Offset(n)-1, epoch)
+			theirs = append(theirs, slices.Repeat(naiveLog{epoch}, n)...)
+		} else {
+			follower.Append(follower.End, follower.End+Offset(n)-1, epoch)
+			mine = append(mine, slices.Repeat(naiveLog{epoch}, n)...)
 		}
-		for range rapid.IntRange(0, 5).Draw(t, "epochs") {
-			n := rapid.IntRange(1, 3).Draw(t, "records")
-			if rapid.Bool().Draw(t, "leader's") {
-				leader.Append(leader.End, leader.End+Offset(n)-1, epoch)
-				theirs = append(theirs, slices.Repeat(naiveLog{epoch}, n)...)
-			} else {
-				follower.Append(follower.End, follower.End+Offset(n)-1, epoch)
-				mine = append(mine, slices.Repeat(naiveLog{epoch}, n)...)
-			}
-			epoch++
+		epoch++
+	}
+	for rounds := 0; ; rounds++ {
+		last, _ := follower.LastEpoch()
+		position, at := leader.Validate(follower.End, last)
+		if position == ValidPosition {
+			break
 		}
-		for rounds := 0; ; rounds++ {
-			last, _ := follower.LastEpoch()
-			position, at := leader.Validate(follower.End, last)
-			if position == ValidPosition {
-				break
-			}
-			if rounds > 20 {
-				t.Fatalf("%v does not get to %v", mine, theirs)
-			}
-			to := follower.TruncationPoint(at)
-			follower.TruncateTo(to)
-			mine = mine[:min(int(to), len(mine))]
+		if rounds > 20 {
+			t.Fatalf("%v does not get to %v", mine, theirs)
 		}
-		if len(mine) < len(common) || !slices.Equal(mine, theirs[:len(mine)]) {
-			t.Fatalf("the follower ends with %v, the leader has %v, common is %v", mine, theirs, common)
-		}
-		if int(follower.End) != len(mine) {
-			t.Fatalf("the view ends at %d, want %d", follower.End, len(mine))
-		}
-	})
+		to := follower.TruncationPoint(at)
+		follower.TruncateTo(to)
+		mine = mine[:min(int(to), len(mine))]
+	}
+	if len(mine) < len(common) || !slices.Equal(mine, theirs[:len(mine)]) {
+		t.Fatalf("the follower ends with %v, the leader has %v, common is %v", mine, theirs, common)
+	}
+	if int(follower.End) != len(mine) {
+		t.Fatalf("the view ends at %d, want %d", follower.End, len(mine))
+	}
 }
 
 // The view of a log is what its records say, whatever is appended and truncated.

@@ -21,45 +21,47 @@ func drawVoter(t *rapid.T) Voter {
 }
 
 // A voter set is a map from ids to voters.
-func TestVoterSet_EqualsMap(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var set VoterSet
-		twin := map[NodeID]Voter{}
-		for range rapid.IntRange(0, 12).Draw(t, "steps") {
-			v := drawVoter(t)
-			old, there := twin[v.Key.ID]
-			matching := there && (old.Key.DirectoryID.IsZero() || old.Key == v.Key)
-			var next VoterSet
-			var ok, want bool
-			switch rapid.SampledFrom([]string{"add", "remove", "update", "update by id"}).Draw(t, "what") {
-			case "add":
-				next, ok = set.Add(v)
-				want = !there
-			case "remove":
-				next, ok = set.Remove(v.Key)
-				if want = there && old.Key == v.Key && len(twin) > 1; want {
-					delete(twin, v.Key.ID)
-				}
-			case "update":
-				next, ok = set.Update(v)
-				want = matching
-			case "update by id":
-				next, ok = set.UpdateByID(v)
-				want = there
+func TestVoterSet_EqualsMap(t *testing.T) { rapid.Check(t, voterSetEqualsMap) }
+
+func FuzzVoterSet(f *testing.F) { f.Fuzz(rapid.MakeFuzz(voterSetEqualsMap)) }
+
+func voterSetEqualsMap(t *rapid.T) {
+	var set VoterSet
+	twin := map[NodeID]Voter{}
+	for range rapid.IntRange(0, 12).Draw(t, "steps") {
+		v := drawVoter(t)
+		old, there := twin[v.Key.ID]
+		matching := there && (old.Key.DirectoryID.IsZero() || old.Key == v.Key)
+		var next VoterSet
+		var ok, want bool
+		switch rapid.SampledFrom([]string{"add", "remove", "update", "update by id"}).Draw(t, "what") {
+		case "add":
+			next, ok = set.Add(v)
+			want = !there
+		case "remove":
+			next, ok = set.Remove(v.Key)
+			if want = there && old.Key == v.Key && len(twin) > 1; want {
+				delete(twin, v.Key.ID)
 			}
-			if ok != want {
-				t.Fatalf("%v of %v: %t", v, set, ok)
-			}
-			if _, removed := twin[v.Key.ID]; ok && (removed || !there) {
-				twin[v.Key.ID] = v
-			}
-			if !ok && !next.Equal(set) {
-				t.Fatalf("a change that was refused has changed %v to %v", set, next)
-			}
-			set = next
-			sameVoters(t, set, twin)
+		case "update":
+			next, ok = set.Update(v)
+			want = matching
+		case "update by id":
+			next, ok = set.UpdateByID(v)
+			want = there
 		}
-	})
+		if ok != want {
+			t.Fatalf("%v of %v: %t", v, set, ok)
+		}
+		if _, removed := twin[v.Key.ID]; ok && (removed || !there) {
+			twin[v.Key.ID] = v
+		}
+		if !ok && !next.Equal(set) {
+			t.Fatalf("a change that was refused has changed %v to %v", set, next)
+		}
+		set = next
+		sameVoters(t, set, twin)
+	}
 }
 
 func sameVoters(t *rapid.T, set VoterSet, twin map[NodeID]Voter) {
@@ -136,57 +138,59 @@ func TestTimerSet_EqualsMap(t *testing.T) {
 }
 
 // What the control records say is what the last of them says, of those that a truncation has left.
-func TestHistory_EqualsListOfRecords(t *testing.T) {
+func TestHistory_EqualsListOfRecords(t *testing.T) { rapid.Check(t, historyEqualsList) }
+
+func FuzzHistory(f *testing.F) { f.Fuzz(rapid.MakeFuzz(historyEqualsList)) }
+
+func historyEqualsList(t *rapid.T) {
 	type entry struct {
 		at      Offset
 		voters  *VoterSet
 		version int16
 	}
-	rapid.Check(t, func(t *rapid.T) {
-		static := NewVoterSet(drawVoter(t))
-		h := history{static: static}
-		var twin []entry
-		start, end := Offset(0), Offset(0)
-		for range rapid.IntRange(0, 12).Draw(t, "steps") {
-			switch rapid.IntRange(0, 3).Draw(t, "what") {
-			case 0, 1:
-				voters := NewVoterSet(drawVoter(t))
-				if !h.add(end, &ControlRecord{Type: VotersRecord, Voters: voters}) {
-					t.Fatalf("voters at %d are refused", end)
-				}
-				twin = append(twin, entry{at: end, voters: &voters})
-				end += Offset(rapid.IntRange(1, 3).Draw(t, "gap"))
-			case 2:
-				version := rapid.Int16Range(0, 1).Draw(t, "version")
-				h.add(end, &ControlRecord{Type: KRaftVersionRecord, KRaftVersion: version})
-				twin = append(twin, entry{at: end, version: version})
-				end += Offset(rapid.IntRange(1, 3).Draw(t, "gap"))
-			case 3:
-				to := Offset(rapid.IntRange(int(start), int(end)).Draw(t, "to"))
-				h.truncateNew(to)
-				twin = slices.DeleteFunc(twin, func(e entry) bool { return e.at >= to })
-				end = to
+	static := NewVoterSet(drawVoter(t))
+	h := history{static: static}
+	var twin []entry
+	start, end := Offset(0), Offset(0)
+	for range rapid.IntRange(0, 12).Draw(t, "steps") {
+		switch rapid.IntRange(0, 3).Draw(t, "what") {
+		case 0, 1:
+			voters := NewVoterSet(drawVoter(t))
+			if !h.add(end, &ControlRecord{Type: VotersRecord, Voters: voters}) {
+				t.Fatalf("voters at %d are refused", end)
 			}
-			if rapid.IntRange(0, 3).Draw(t, "snapshot") == 0 {
-				start = Offset(rapid.IntRange(int(start), int(end)).Draw(t, "start"))
-				h.truncateOld(start - 1) // the value in force there stays
-			}
-			voters, at, version := static, staticOffset, int16(0)
-			for _, e := range twin {
-				if e.voters != nil {
-					voters, at = *e.voters, e.at
-				} else {
-					version = e.version
-				}
-			}
-			if !h.lastVoters().Equal(voters) || h.lastVotersOffset() != at {
-				t.Fatalf("%v at %d, want %v at %d", h.lastVoters(), h.lastVotersOffset(), voters, at)
-			}
-			if h.kraftVersion() != version {
-				t.Fatalf("kraft.version %d, want %d", h.kraftVersion(), version)
+			twin = append(twin, entry{at: end, voters: &voters})
+			end += Offset(rapid.IntRange(1, 3).Draw(t, "gap"))
+		case 2:
+			version := rapid.Int16Range(0, 1).Draw(t, "version")
+			h.add(end, &ControlRecord{Type: KRaftVersionRecord, KRaftVersion: version})
+			twin = append(twin, entry{at: end, version: version})
+			end += Offset(rapid.IntRange(1, 3).Draw(t, "gap"))
+		case 3:
+			to := Offset(rapid.IntRange(int(start), int(end)).Draw(t, "to"))
+			h.truncateNew(to)
+			twin = slices.DeleteFunc(twin, func(e entry) bool { return e.at >= to })
+			end = to
+		}
+		if rapid.IntRange(0, 3).Draw(t, "snapshot") == 0 {
+			start = Offset(rapid.IntRange(int(start), int(end)).Draw(t, "start"))
+			h.truncateOld(start - 1) // the value in force there stays
+		}
+		voters, at, version := static, staticOffset, int16(0)
+		for _, e := range twin {
+			if e.voters != nil {
+				voters, at = *e.voters, e.at
+			} else {
+				version = e.version
 			}
 		}
-	})
+		if !h.lastVoters().Equal(voters) || h.lastVotersOffset() != at {
+			t.Fatalf("%v at %d, want %v at %d", h.lastVoters(), h.lastVotersOffset(), voters, at)
+		}
+		if h.kraftVersion() != version {
+			t.Fatalf("kraft.version %d, want %d", h.kraftVersion(), version)
+		}
+	}
 }
 
 // Parked Fetches are answered by offset, and of the same offset in order of arrival.

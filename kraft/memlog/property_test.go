@@ -48,39 +48,41 @@ func (n *naive) batches(from, upTo kraft.Offset) []kraft.Offset {
 	return list
 }
 
-func TestLog_EqualsRecordsOneByOne(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		log, twin := New(), &naive{}
-		epoch := kraft.Epoch(0)
-		for range rapid.IntRange(0, 20).Draw(t, "steps") {
-			switch rapid.IntRange(0, 6).Draw(t, "what") {
-			case 0, 1, 2:
-				epoch += kraft.Epoch(rapid.IntRange(0, 1).Draw(t, "epoch"))
-				b := kraft.Batch{Base: log.End, Last: log.End + kraft.Offset(rapid.IntRange(0, 2).Draw(t, "records")), Epoch: epoch, Size: 10}
-				if err := log.Append(b); err != nil {
-					t.Fatal(err)
-				}
-				twin.records = append(twin.records, slices.Repeat([]kraft.Batch{b}, int(b.Last-b.Base+1))...)
-			case 3:
-				log.Flush()
-				twin.flushed = len(twin.records)
-			case 4:
-				to := kraft.Offset(rapid.IntRange(0, len(twin.records)).Draw(t, "to"))
-				log.TruncateTo(to)
-				twin.truncate(to)
-			case 5:
-				keep := rapid.Bool().Draw(t, "keep")
-				log.Crash(keep)
-				twin.crash(keep)
-			case 6: // a copy goes its own way
-				other := log.Clone()
-				other.TruncateTo(0)
-				_ = other.Append(kraft.Batch{Base: 0, Last: 9, Epoch: 99, Size: 1})
-				other.Flush()
+func TestLog_EqualsRecordsOneByOne(t *testing.T) { rapid.Check(t, logEqualsRecords) }
+
+func FuzzLog(f *testing.F) { f.Fuzz(rapid.MakeFuzz(logEqualsRecords)) }
+
+func logEqualsRecords(t *rapid.T) {
+	log, twin := New(), &naive{}
+	epoch := kraft.Epoch(0)
+	for range rapid.IntRange(0, 20).Draw(t, "steps") {
+		switch rapid.IntRange(0, 6).Draw(t, "what") {
+		case 0, 1, 2:
+			epoch += kraft.Epoch(rapid.IntRange(0, 1).Draw(t, "epoch"))
+			b := kraft.Batch{Base: log.End, Last: log.End + kraft.Offset(rapid.IntRange(0, 2).Draw(t, "records")), Epoch: epoch, Size: 10}
+			if err := log.Append(b); err != nil {
+				t.Fatal(err)
 			}
-			same(t, log, twin)
+			twin.records = append(twin.records, slices.Repeat([]kraft.Batch{b}, int(b.Last-b.Base+1))...)
+		case 3:
+			log.Flush()
+			twin.flushed = len(twin.records)
+		case 4:
+			to := kraft.Offset(rapid.IntRange(0, len(twin.records)).Draw(t, "to"))
+			log.TruncateTo(to)
+			twin.truncate(to)
+		case 5:
+			keep := rapid.Bool().Draw(t, "keep")
+			log.Crash(keep)
+			twin.crash(keep)
+		case 6: // a copy goes its own way
+			other := log.Clone()
+			other.TruncateTo(0)
+			_ = other.Append(kraft.Batch{Base: 0, Last: 9, Epoch: 99, Size: 1})
+			other.Flush()
 		}
-	})
+		same(t, log, twin)
+	}
 }
 
 func same(t *rapid.T, log *Log, twin *naive) {

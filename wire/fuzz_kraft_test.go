@@ -1,0 +1,166 @@
+package wire
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/understudy-kafka/understudy/kraft"
+)
+
+// kraftKeys are the requests of the consensus.
+var kraftKeys = []int16{
+	KeyVote, KeyBeginQuorumEpoch, KeyEndQuorumEpoch, KeyFetch, KeyFetchSnapshot, KeyDescribeQuorum, KeyAddRaftVoter, KeyRemoveRaftVoter,
+	KeyUpdateRaftVoter,
+}
+
+// sent is what a machine would have to send for another one to receive the event; nil where none does.
+func sent(ev kraft.Event) kraft.Action {
+	switch e := ev.(type) {
+	case *kraft.ReceiveVoteRequest:
+		return &kraft.SendVoteRequest{
+			Epoch: e.CandidateEpoch, Candidate: kraft.ReplicaKey{ID: e.Candidate, DirectoryID: e.CandidateDirectoryID},
+			Voter: kraft.ReplicaKey{ID: e.VoterID, DirectoryID: e.VoterDirectoryID}, LogEnd: e.CandidateLogEnd, PreVote: e.PreVote,
+		}
+	case *kraft.ReceiveBeginQuorumEpoch:
+		return &kraft.SendBeginQuorumEpoch{
+			Epoch: e.LeaderEpoch, Leader: e.LeaderID, Voter: kraft.ReplicaKey{ID: e.VoterID, DirectoryID: e.VoterDirectoryID},
+			Endpoints: e.LeaderEndpoints,
+		}
+	case *kraft.ReceiveEndQuorumEpoch:
+		return &kraft.SendEndQuorumEpoch{Epoch: e.LeaderEpoch, Leader: e.LeaderID, Successors: e.Successors}
+	case *kraft.ReceiveFetch:
+		return &kraft.SendFetch{
+			Replica: e.Replica, Epoch: e.FetchEpoch, FetchOffset: e.FetchOffset, LastFetchedEpoch: e.LastFetchedEpoch,
+			HighWatermark: e.HighWatermark, MaxWaitMs: e.MaxWaitMs, MaxBytes: e.MaxBytes,
+		}
+	case *kraft.ReceiveFetchSnapshot:
+		return &kraft.SendFetchSnapshot{Replica: e.Replica, Epoch: e.FetchEpoch, ID: e.SnapshotID, Position: e.Position, MaxBytes: e.MaxBytes}
+	case *kraft.ReceiveRemoveRaftVoter:
+		return &kraft.SendRemoveRaftVoter{Voter: e.Voter}
+	}
+	return nil
+}
+
+// FuzzKRaftRequests: each request of the consensus in each version becomes the same event twice, which keeps nothing of the bytes. What a
+// machine sends with the same content arrives as it was meant, from then on unchanged.
+func FuzzKRaftRequests(f *testing.F) {
+	for _, tt := range lineRequests {
+		for i, key := range kraftKeys {
+			if key == tt.message.Key() {
+				f.Add(uint8(i), tt.message.GetVersion(), tt.message.AppendTo(nil))
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, which uint8, version int16, body []byte) {
+		key := kraftKeys[int(which)%len(kraftKeys)]
+		var d Decoder
+		ev, err := d.KRaftRequest(key, version, body, kraft.Request{ID: 3})
+		if err != nil {
+			return
+		}
+		text := ev.String()
+		if again, err := d.KRaftRequest(key, version, append([]byte(nil), body...), kraft.Request{ID: 3}); err != nil || !reflect.DeepEqual(ev, again) {
+			t.Fatalf("%s, then %v, %v", text, again, err)
+		}
+		for i := range body {
+			body[i] ^= 0x55
+		}
+		if got := ev.String(); got != text {
+			t.Fatalf("%s becomes %s with the bytes that it came in", text, got)
+		}
+		action := sent(ev)
+		if action == nil {
+			return
+		}
+		s := Sender{ClusterID: "c"}
+		first, err := s.AppendSend(nil, action, version)
+		if err != nil {
+			return // a field that the version lacks
+		}
+		arrived, err := d.KRaftRequest(key, version, first, kraft.Request{ID: 3})
+		if err != nil {
+			t.Fatalf("%v cannot be read: %v", action, err)
+		}
+		second, err := s.AppendSend(nil, sent(arrived), version)
+		if err != nil || string(first) != string(second) {
+			t.Fatalf("%v is sent as %x, then as %x, %v", action, first, second, err)
+		}
+	})
+}
+
+// FuzzKRaftResponses: the same for responses. The batches of a Fetch response are in the order of the bytes, and no more than fit.
+func FuzzKRaftResponses(f *testing.F) {
+	for _, tt := range lineResponses {
+		for i, key := range kraftKeys {
+			if key == tt.message.Key() {
+				f.Add(uint8(i), tt.message.GetVersion(), tt.message.AppendTo(nil))
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, which uint8, version int16, body []byte) {
+		key := kraftKeys[int(which)%len(kraftKeys)]
+		var d Decoder
+		ev, err := d.KRaftResponse(key, version, body, kraft.Response{From: 2})
+		if err != nil {
+			return
+		}
+		text := ev.String()
+		if again, err := d.KRaftResponse(key, version, append([]byte(nil), body...), kraft.Response{From: 2}); err != nil || !reflect.DeepEqual(ev, again) {
+			t.Fatalf("%s, then %v, %v", text, again, err)
+		}
+		if e, ok := ev.(*kraft.ReceiveFetchResponse); ok {
+			if int(e.RecordsSize) > len(body) || len(e.Batches) > len(body)/BatchOverhead {
+				t.Fatalf("%d bytes and %d batches of records in a body of %d", e.RecordsSize, len(e.Batches), len(body))
+			}
+		}
+		for i := range body {
+			body[i] ^= 0x55
+		}
+		if got := ev.String(); got != text {
+			t.Fatalf("%s becomes %s with the bytes that it came in", text, got)
+		}
+	})
+}
+
+// FuzzSnapshot: what the control records of a snapshot say is what a snapshot says that is written from it.
+func FuzzSnapshot(f *testing.F) {
+	voters := kraft.NewVoterSet(kraft.Voter{Key: keyOne, Endpoints: at, Versions: kraft.VersionRange{Max: 1}})
+	good, err := AppendControlBatch(nil, kraft.Batch{Base: 3, Epoch: 2, Control: []kraft.ControlRecord{
+		{Type: kraft.KRaftVersionRecord, KRaftVersion: 1}, {Type: kraft.VotersRecord, Voters: voters},
+	}}, 5)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good)
+	f.Add(AppendDataBatch(good, 5, 2, 6, []byte("a record")))
+	f.Add(good[:len(good)-1])
+	f.Fuzz(func(t *testing.T, b []byte) {
+		c, err := SnapshotContents(b)
+		if err != nil {
+			if !strings.Contains(err.Error(), "snapshot of") {
+				t.Fatal(err)
+			}
+			return
+		}
+		var records []kraft.ControlRecord
+		if c.HasKRaftVersion {
+			records = append(records, kraft.ControlRecord{Type: kraft.KRaftVersionRecord, KRaftVersion: c.KRaftVersion})
+		}
+		if c.HasVoters {
+			records = append(records, kraft.ControlRecord{Type: kraft.VotersRecord, Voters: c.Voters})
+		}
+		if len(records) == 0 {
+			return
+		}
+		raw, err := AppendControlBatch(nil, kraft.Batch{Epoch: 1, Control: records}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := SnapshotContents(raw)
+		if err != nil || again.HasVoters != c.HasVoters || again.HasKRaftVersion != c.HasKRaftVersion ||
+			again.KRaftVersion != c.KRaftVersion || !again.Voters.Equal(c.Voters) {
+			t.Fatalf("%+v is written and read as %+v, %v", c, again, err)
+		}
+	})
+}
