@@ -43,6 +43,8 @@ const (
 	OneVote
 	// PersistBeforeSend: what a message says of votes, epochs and leaders, and a voter's Fetch of its log, is durable when it leaves.
 	PersistBeforeSend
+	// MajorityHolds: what a leader commits is durable on a majority of the voters in force, the leader's own unflushed tail excepted.
+	MajorityHolds
 	// VotersOnly: only a voter stands for election.
 	VotersOnly
 	// NoFatal: no node ends on what correct peers send.
@@ -55,7 +57,7 @@ const (
 var names = [invariants]string{
 	"election safety", "log matching", "leader completeness", "state machine safety", "monotone epochs", "monotone high watermarks",
 	"acknowledged records kept", "truncation bound", "one voter change at a time", "snapshot is a prefix", "one vote per epoch",
-	"persist before send", "only voters stand", "no fatal error", "liveness",
+	"persist before send", "a majority holds what is committed", "only voters stand", "no fatal error", "liveness",
 }
 
 func (i Invariant) String() string { return names[i] }

@@ -1,0 +1,52 @@
+package sim
+
+// Broken names a driver that does something wrong. The tests show that the checkers see each of them; nothing else uses it.
+type Broken uint8
+
+// The broken drivers.
+const (
+	Sound             Broken = iota
+	SkipsPersist             // the quorum state is never written
+	SkipsVotePersist         // a vote is not written
+	ForgetsVote              // a restart does not know the vote
+	ForgetsElection          // a restart knows the epoch only: neither vote nor leader
+	ForgetsState             // a restart does not find the quorum state
+	SkipsFlush               // the log is never made durable
+	FlushesLate              // the log is made durable one flush later than told
+	KeepsDirectory           // a lost disk comes back with the old directory id
+	WipesMajority            // as many disks are lost as there are
+	AcksEarly                // a writer is told that its record is committed when it is written
+	SnapshotsAhead           // a snapshot is taken of the whole log, committed or not
+	SnapshotsWrongly         // a snapshot stands for other records
+	SnapshotsUnlinked        // a snapshot loses the voters
+	TruncatesMore            // a truncation takes one batch more
+	AppendsOther             // a follower writes other records than it was sent
+	SwapsBatches             // a follower loses the first of several batches
+	DeliversLate             // answers of a former life reach the new one
+	MixesAnswers             // an answer reaches another node than the one that has asked
+	VoterOfItself            // a node that is no voter any more believes that it is one
+	ForgetsVoters            // a restart does not know the voters of the log
+	ClockStops               // clocks stand still
+	NeverFetches             // Fetch requests are never delivered
+	NeverVotes               // Vote requests are never delivered
+	BumpsPreVote             // a PreVote asks for the next epoch
+	broken
+)
+
+var brokenNames = [broken]string{
+	"sound", "skips-persist", "skips-vote-persist", "forgets-vote", "forgets-election", "forgets-state", "skips-flush", "flushes-late",
+	"keeps-directory", "wipes-majority", "acks-early", "snapshots-ahead", "snapshots-wrongly", "snapshots-unlinked", "truncates-more",
+	"appends-other", "swaps-batches", "delivers-late", "mixes-answers", "voter-of-itself", "forgets-voters", "clock-stops",
+	"never-fetches", "never-votes", "bumps-prevote",
+}
+
+// BrokenDrivers are all of them.
+func BrokenDrivers() []Broken {
+	var list []Broken
+	for b := Sound + 1; b < broken; b++ {
+		list = append(list, b)
+	}
+	return list
+}
+
+func (b Broken) String() string { return brokenNames[b] }
