@@ -44,7 +44,7 @@ func (w *Walks) found(i int, d *twin.Difference) (*Finding, error) {
 			return nil, nil
 		}
 	}
-	f := &Finding{Decision: decision, Options: w.histories[i].Options.String()}
+	f := &Finding{Decision: decision, Options: w.histories[i].String()}
 	f.Schedule, f.Difference = w.Twin.Shrink(w.Twin.Schedule(), d)
 	f.Rules, f.Together = w.explain(f)
 	w.Findings = append(w.Findings, f)

@@ -142,7 +142,9 @@ func (a *Ahead) compareAll() {
 			if a.failed < 0 {
 				a.failed, a.why = x.history, fmt.Sprintf("answer   %s\nforeseen %s%s", answer, x.head, x.effects)
 			}
-			a.broken = errors.Join(a.broken, err)
+			if a.broken == nil { // all later ones fail too
+				a.broken = err
+			}
 			a.mu.Unlock()
 		}
 		x.list = nil
