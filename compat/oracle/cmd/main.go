@@ -50,16 +50,21 @@ func main() {
 	flag.Int64Var(&o.total, "total", 5_000_000, "equal steps that each build shall have in the ledger")
 	flag.Parse()
 	debug.SetGCPercent(gcPercent)
+	os.Exit(status(&o))
+}
+
+func status(o *options) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	found, err := run(ctx, &o, os.Stdout)
+	found, err := run(ctx, o, os.Stdout)
 	switch {
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "oracle:", err)
-		os.Exit(2)
+		return 2
 	case found > 0:
-		os.Exit(1)
+		return 1
 	}
+	return 0
 }
 
 func run(ctx context.Context, o *options, out io.Writer) (found int, err error) {

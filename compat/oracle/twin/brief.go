@@ -37,7 +37,8 @@ func (x *expected) foresee(n *node, c *oracle.Command, o *outcome, refused bool,
 		}
 		return '0'
 	}
-	b := append(x.head[:0], flag(x.refusal && refused), flag(n.dead), flag(n.finished && !n.dead), flag(o.deleted), ' ')
+	b := x.head[:0]
+	b = append(b, flag(x.refusal && refused), flag(n.dead), flag(n.finished && !n.dead), flag(o.deleted), ' ')
 	offset := int64(0)
 	if c.Cmd == "append" && !o.refused {
 		offset = int64(o.offset)
@@ -55,7 +56,8 @@ func (x *expected) foresee(n *node, c *oracle.Command, o *outcome, refused bool,
 	} else {
 		b = append(b, '-')
 	}
-	x.head = append(b, ' ')
+	b = append(b, ' ')
+	x.head = b
 	x.effects, x.ends = x.effects[:0], x.ends[:0]
 	for i := range o.effects {
 		if !compared(&o.effects[i], x.servers) {

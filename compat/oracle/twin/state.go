@@ -207,11 +207,12 @@ func stateLines(s *oracle.State, now int64) []string {
 		}
 	}
 	for _, c := range s.Conns {
-		if c.State == "AWAITING_RESPONSE" && c.Corr != nil {
+		switch {
+		case c.State == "AWAITING_RESPONSE" && c.Corr != nil:
 			add("connection %d awaits #%d since %d", c.ID, *c.Corr, c.Sent)
-		} else if c.State == "AWAITING_RESPONSE" {
+		case c.State == "AWAITING_RESPONSE":
 			add("connection %d awaits an answer that is in the queue, since %d", c.ID, c.Sent)
-		} else if c.State == "BACKING_OFF" {
+		case c.State == "BACKING_OFF":
 			add("connection %d backs off since %d", c.ID, c.Failed)
 		}
 	}
