@@ -34,6 +34,7 @@ type dumpFlags struct {
 	batches bool
 	verify  bool
 	secrets bool
+	doctor  bool
 }
 
 func newDumpCommand() *cobra.Command {
@@ -53,7 +54,11 @@ What a redacted recording withholds is named, not shown. Secrets in messages are
 Kafka's own files are told by their names: a data directory, __cluster_metadata-0, segments (.log), snapshots (.checkpoint), quorum-state,
 leader-epoch-checkpoint, meta.properties. Batches and records are printed as Kafka's DumpLogSegments prints them, without the values
 that may be secret unless --secrets is given; with -o json each record is an object. Nothing is changed, and nothing is locked: the
-files of a running node can be read.`,
+files of a running node can be read.
+
+--doctor looks at one or several controllers' directories and explains what is wrong, with file, offset and what can safely be done; then it
+says whether the nodes of these directories can elect a leader, who could win, and what the others would lose. Exit code 1: something
+is at risk or damaged.`,
 		Example: `  understudy dump run
   understudy dump --key Vote --key BeginQuorumEpoch run-000001.pcapng.zst
   understudy dump --node 2 --epoch 7 --listener 1=c1:9093 --listener 2=c2:9093 capture.pcap.gz
@@ -63,10 +68,14 @@ files of a running node can be read.`,
   understudy dump --follow run
   understudy dump /var/kafka/metadata
   understudy dump --record KRaftVoters --record LeaderChange /var/kafka/metadata
+  understudy dump --doctor copy-of-1 copy-of-2 copy-of-3
   understudy dump --verify /var/kafka/metadata/__cluster_metadata-0
   understudy dump -o json --from 1000 --to 1999 00000000000000000000.log | jq .data`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if flags.doctor {
+				return diagnose(&flags, args, cmd.OutOrStdout())
+			}
 			files, err := kafkasFiles(args)
 			if err != nil {
 				return err
@@ -96,6 +105,7 @@ files of a running node can be read.`,
 	f.BoolVar(&flags.batches, "batches", false, "Kafka's files: only batches, without their records")
 	f.BoolVar(&flags.verify, "verify", false, "Kafka's files: decode everything and print only what is wrong")
 	f.BoolVar(&flags.secrets, "secrets", false, "Kafka's files: print values that may be secret, too")
+	f.BoolVar(&flags.doctor, "doctor", false, "data directories: say what is wrong with them, and what they can elect")
 	_ = cmd.RegisterFlagCompletionFunc("record", cobra.FixedCompletions(wire.RecordNames(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("key", cobra.FixedCompletions(keyNames(), cobra.ShellCompDirectiveNoFileComp))

@@ -14,6 +14,7 @@ import (
 	"github.com/understudy-kafka/understudy/compat/kafka/kafkatest"
 	"github.com/understudy-kafka/understudy/kraft"
 	"github.com/understudy-kafka/understudy/kraft/storage"
+	"github.com/understudy-kafka/understudy/kraft/storage/doctor"
 	"github.com/understudy-kafka/understudy/wire"
 )
 
@@ -62,6 +63,7 @@ func TestKafka_DirectoriesOfEachReleaseAreReadDumpedAndWrittenAgain(t *testing.T
 			data := copyDir(t, q.Node(1).DataDir)
 			d := dist(t, kafka.MustRelease(release))
 			dumpsEqual(t, d, data)
+			healthy(t, data)
 			writtenAgain(t, data)
 			if release < "4" {
 				return // 3.9 is only read
@@ -69,6 +71,15 @@ func TestKafka_DirectoriesOfEachReleaseAreReadDumpedAndWrittenAgain(t *testing.T
 			kafkaOpensCrashes(t, q, data)
 			kafkaGoesOn(t, q, data)
 		})
+	}
+}
+
+// healthy: the doctor has nothing to say, or only that a tail is torn or an unfinished file is there.
+func healthy(t *testing.T, dirs ...string) {
+	t.Helper()
+	r, err := doctor.Examine(storage.OS(), dirs...)
+	if err != nil || r.Worst() > doctor.Note || !r.Election.CanElect {
+		t.Errorf("%v\n%v", err, r)
 	}
 }
 

@@ -28,7 +28,8 @@ var allowed = map[string][]string{
 	"kraft/storage":    {"kraft", "wire"},
 	"kraft/controller": {"kraft", "kraft/storage", "wire", "compat"},
 
-	"kraft/storage/memfs": {"kraft/storage"},
+	"kraft/storage/memfs":  {"kraft/storage"},
+	"kraft/storage/doctor": {"kraft", "kraft/storage", "wire"},
 
 	"compat":       {"kraft"},
 	"wire":         {"kraft", "compat"},
