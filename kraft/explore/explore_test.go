@@ -114,8 +114,9 @@ func kinds(t *testing.T) []string {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(string(source)) {
-			if strings.HasPrefix(line, "func (*") && strings.Contains(line, ") action()") {
-				list = append(list, strings.TrimPrefix(line[:strings.Index(line, ")")], "func (*"))
+			if method, ok := strings.CutPrefix(line, "func (*"); ok && strings.Contains(method, ") action()") {
+				kind, _, _ := strings.Cut(method, ")")
+				list = append(list, kind)
 			}
 		}
 	}

@@ -163,7 +163,7 @@ func (e *encoder) answer(ev kraft.Event) {
 		e.num(int64(v.Bytes))
 		e.contents(&v.Contents)
 	case *kraft.ReceiveUpdateRaftVoterResponse:
-		e.num(int64(v.Response.Error))
+		e.num(int64(v.Error))
 		e.id(v.LeaderID)
 		e.num(int64(v.LeaderEpoch))
 	case *kraft.ReceiveAPIVersionsResponse:

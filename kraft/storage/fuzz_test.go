@@ -1,7 +1,11 @@
 package storage_test
 
 import (
+	"fmt"
+	"maps"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/understudy-kafka/understudy/kraft/storage"
 )
@@ -45,10 +49,39 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// FuzzProperties must read what it reads without a panic.
+// FuzzProperties: what is read is read again from a file that escapes every character of it, and is no longer than the text.
 func FuzzProperties(f *testing.F) {
 	f.Add("a=1\\\n b\n#c\nd\\u0041=2")
+	f.Add("key with\\ space : value\n\n!no\nempty")
 	f.Fuzz(func(t *testing.T, text string) {
-		_, _ = storage.ParseProperties(text)
+		got, err := storage.ParseProperties(text)
+		if err != nil || !utf8.ValidString(text) {
+			return
+		}
+		var escaped strings.Builder
+		size := 0
+		for key, value := range got {
+			escaped.WriteString(escape(key) + "=" + escape(value) + "\n")
+			size += len(key) + len(value)
+		}
+		if size > 3*len(text) {
+			t.Fatalf("%d bytes of %d", size, len(text))
+		}
+		if again, err := storage.ParseProperties(escaped.String()); err != nil || !maps.Equal(got, again) {
+			t.Fatalf("%q is read as %q, and from %q as %q, %v", text, got, escaped.String(), again, err)
+		}
 	})
+}
+
+// escape writes each character as Java would let one write it.
+func escape(text string) string {
+	var b strings.Builder
+	for _, c := range text {
+		if c > 0xffff {
+			b.WriteRune(c)
+		} else {
+			fmt.Fprintf(&b, "\\u%04x", c)
+		}
+	}
+	return b.String()
 }
