@@ -27,6 +27,7 @@ type Capture struct {
 	opened  uint64 // connections
 	strange bool   // packets of a link type that is not known were seen
 	at      int64  // of the current packet
+	since   int64  // if not 0, what is handed on now may have passed since then: its packets are out of order
 	number  uint64
 	packet  packet
 	tcp     tcpSegment
@@ -152,11 +153,14 @@ func (c *Capture) segment(t *tcpSegment) {
 	seq := t.seq
 	if t.flags&tcpSyn != 0 {
 		if !s.started {
-			s.started, s.next = true, seq+1
+			s.begin(seq + 1)
 		}
 		client := ref.side
 		if t.flags&tcpAck != 0 {
 			client = 1 - ref.side
+			if !peer.started { // its SYN is late in the capture, or lost
+				peer.begin(t.ack)
+			}
 		}
 		c.connect(f, client)
 		seq++
@@ -167,7 +171,8 @@ func (c *Capture) segment(t *tcpSegment) {
 	if end := seq + uint32(len(t.payload)+t.missing); t.flags&tcpFin != 0 && !s.finned {
 		s.finned, s.fin = true, end
 		if !s.started { // joined midway, and silent since
-			s.started, s.next, s.sync = true, end, true
+			s.begin(end)
+			s.sync = true
 		}
 	}
 	for i := range f.sides {
@@ -245,7 +250,8 @@ func (c *Capture) evict() {
 func (c *Capture) data(f *flow, side int, seq uint32, t *tcpSegment) {
 	s := &f.sides[side]
 	if !s.started { // joined midway
-		s.started, s.next, s.sync = true, seq, true
+		s.begin(seq)
+		s.sync = true
 		if !f.midway {
 			c.gap(f, side, Gap{Reason: "the begin of the connection is not in the capture", Bytes: -1, Frames: -1})
 		}
@@ -276,8 +282,11 @@ func (c *Capture) join(f *flow, side int) {
 		return
 	}
 	s := &f.sides[side]
-	for data := s.joined(); data != nil; data = s.joined() {
+	now := c.at
+	for data, at := s.joined(); data != nil; data, at = s.joined() {
+		c.at, c.since = max(now, at), min(now, at)
 		c.take(f, side, data)
+		c.at, c.since = now, 0
 	}
 }
 

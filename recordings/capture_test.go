@@ -227,6 +227,21 @@ func TestCapture_LateSegmentsOfAnEndedConnectionOpenNone(t *testing.T) {
 	}
 }
 
+// TestCapture_ASynThatComesLateBelongsToItsConnection puts the first request before the handshake.
+func TestCapture_ASynThatComesLateBelongsToItsConnection(t *testing.T) {
+	k := newTalk().open()
+	k.send(wire.Request, requestFrame(wire.KeyFetch, 17, k.count, make([]byte, 100)), 1448)
+	k.send(wire.Response, responseFrame(wire.KeyFetch, 17, k.count, make([]byte, 100)), 1448)
+	k.close()
+	first := k.packets[3]
+	packets := append([]talkPacket{first}, slices.Delete(slices.Clone(k.packets), 3, 4)...)
+	list, _ := imported(t, k.pcap(t, packets))
+	h := sortOut(list)
+	if len(h.opens) != 1 || len(h.frames) != 2 || len(h.gaps) > 0 {
+		t.Errorf("%d connections, %d frames, %d gaps, want 1, 2, 0", len(h.opens), len(h.frames), len(h.gaps))
+	}
+}
+
 // TestCapture_LostSegmentsBecomeGaps takes segments out. Frames that are not touched must be there in order, nothing
 // may be invented, and gaps tell of the rest. What was said behind a hole until it was given up is lost with it: it
 // would come after what other connections have said since.

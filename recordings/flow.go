@@ -22,6 +22,7 @@ type flow struct {
 type side struct {
 	addr    netip.AddrPort
 	started bool
+	first   uint32 // sequence number of the first byte that was known of
 	next    uint32 // sequence number of the next byte in order
 
 	// A hole: later segments are here, the one at next is not; or that one waits for requests to be known.
@@ -50,6 +51,7 @@ type side struct {
 type laterSegment struct {
 	seq  uint32
 	data []byte
+	at   int64 // instant of its packet
 }
 
 // The limits of waiting for a missing segment.
@@ -60,6 +62,9 @@ const (
 	// Once the peer has acknowledged the missing bytes, they can only be late in the capture, not on the wire.
 	coveredAge     = 20_000_000 // ns
 	coveredPackets = 8
+	// A SYN that comes so soon behind a segment that its connection may have begun with is late in the capture.
+	lateSyn      = 16 // packets
+	lateSynBytes = 64 << 10
 )
 
 // before reports whether sequence number a comes before b, modulo 2^32.
@@ -89,7 +94,7 @@ func (s *side) keepLater(seq uint32, data []byte, at int64) {
 			break
 		}
 		if room > 0 {
-			s.insertLater(i, seq, data[:room])
+			s.insertLater(i, seq, data[:room], at)
 			i++
 		}
 		skip := room + len(known.data)
@@ -99,31 +104,34 @@ func (s *side) keepLater(seq uint32, data []byte, at int64) {
 		seq, data = known.seq+uint32(len(known.data)), data[skip:]
 		i++
 	}
-	s.insertLater(i, seq, data)
+	s.insertLater(i, seq, data, at)
 }
 
-func (s *side) insertLater(i int, seq uint32, data []byte) {
+func (s *side) insertLater(i int, seq uint32, data []byte, at int64) {
 	if len(data) == 0 {
 		return
 	}
 	s.later = append(s.later, laterSegment{})
 	copy(s.later[i+1:], s.later[i:])
-	s.later[i] = laterSegment{seq, append([]byte(nil), data...)}
+	s.later[i] = laterSegment{seq, append([]byte(nil), data...), at}
 	s.held += len(data)
 }
 
 // joined takes the segment that follows in order from behind a hole that was filled, or returns nil.
-func (s *side) joined() []byte {
+func (s *side) joined() (data []byte, at int64) {
 	for len(s.later) > 0 && !before(s.next, s.later[0].seq) {
 		first := s.later[0]
 		s.later = s.later[1:]
 		s.held -= len(first.data)
 		if known := int(s.next - first.seq); known < len(first.data) {
-			return first.data[known:]
+			return first.data[known:], first.at
 		}
 	}
-	return nil
+	return nil, 0
 }
+
+// begin notes where the bytes of a side begin, as far as the capture tells.
+func (s *side) begin(seq uint32) { s.started, s.first, s.next = true, seq, seq }
 
 // advance moves next over n bytes.
 func (s *side) advance(n int, f *flow, at int64) {
@@ -190,6 +198,9 @@ func (s *side) ended() bool { return s.finned && !before(s.next, s.fin) }
 // a repetition.
 func (f *flow) reused(side int, t *tcpSegment) bool {
 	s := &f.sides[side]
+	if f.midway && f.packets < lateSyn && s.first-(t.seq+1) < lateSynBytes {
+		return false // the capture has it behind the first segments
+	}
 	begun := s.count > 0 || s.lost > 0 || s.frames.Pending() > 0 || len(s.later) > 0 || s.finned
 	return begun && t.flags&tcpAck == 0 || t.flags&tcpAck == 0 && t.seq+1 != s.next
 }

@@ -9,9 +9,11 @@ import (
 
 // observe queues an observation of a flow's connection at the current packet.
 func (c *Capture) observe(f *flow, kind Kind) *Observation {
-	c.queue = append(c.queue, Observation{
-		Kind: kind, Conn: f.conn, Number: c.number, At: wire.Stamp{Seen: c.at, Forwarded: c.at},
-	})
+	at := wire.Stamp{Seen: c.at, Forwarded: c.at}
+	if c.since != 0 {
+		at.Forwarded = c.since
+	}
+	c.queue = append(c.queue, Observation{Kind: kind, Conn: f.conn, Number: c.number, At: at})
 	return &c.queue[len(c.queue)-1]
 }
 

@@ -8,7 +8,7 @@ import (
 // Stamp says when a frame passed: instants in nanoseconds since the Unix epoch, of one clock.
 type Stamp struct {
 	Seen      int64 // complete at the observer
-	Forwarded int64 // written on; equal to Seen where only one instant is known
+	Forwarded int64 // written on; equal to Seen where only one instant is known; before it where packets of a capture are out of order
 }
 
 // Exchange is a request together with its response.

@@ -115,7 +115,7 @@ func (c *Checker) requestFrame(k *conn, o *recordings.Observation, sent []byte, 
 		k.open, k.holes = k.open[:0], true
 	}
 	x := k.pairer.Request(h, body, o.At, o.Seq)
-	k.open = append(k.open, openRequest{exchange: x, order: c.order, at: o.At.Seen, ref: r})
+	k.open = append(k.open, openRequest{exchange: x, order: c.order, at: min(o.At.Seen, o.At.Forwarded), ref: r})
 }
 
 // maxOpenRequests bounds how many requests of one connection wait for their answer. A controller has at most one.

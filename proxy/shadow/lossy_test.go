@@ -9,6 +9,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
@@ -42,10 +43,10 @@ func pcapOf(t *testing.T, name string) (head []byte, packets [][]byte) {
 	return head, packets
 }
 
-// thinOut is what a capture that lost packets has left of them.
+// thinOut is what a capture that lost packets, or took them from several queues, has of them.
 func thinOut(rng *rand.Rand, packets [][]byte) (kept [][]byte, how string) {
 	n := len(packets)
-	switch rng.IntN(4) {
+	switch rng.IntN(6) {
 	case 0:
 		share := []float64{0.005, 0.05, 0.2, 0.5, 0.9}[rng.IntN(5)]
 		for _, p := range packets {
@@ -57,7 +58,14 @@ func thinOut(rng *rand.Rand, packets [][]byte) (kept [][]byte, how string) {
 	case 1:
 		at, size := rng.IntN(n), 1+rng.IntN(n/2)
 		return append(append(kept, packets[:at]...), packets[min(n, at+size):]...), fmt.Sprintf("%d packets from %d on are lost", size, at)
-	case 2:
+	case 2, 3:
+		for i := range packets {
+			if j := min(i+rng.IntN(6), n-1); rng.IntN(3) == 0 {
+				packets[i], packets[j] = packets[j], packets[i]
+			}
+		}
+		return packets, "packets are out of order"
+	case 4:
 		at := rng.IntN(n)
 		return packets[at:], fmt.Sprintf("begins at packet %d", at)
 	default:
@@ -74,7 +82,8 @@ func thinOut(rng *rand.Rand, packets [][]byte) (kept [][]byte, how string) {
 	}
 }
 
-// TestLossyCapture_NeverConvictsACorrectController takes any packets out of captures of real quorums.
+// TestLossyCapture_NeverConvictsACorrectController takes any packets out of captures of real quorums, or puts them a little
+// out of order.
 func TestLossyCapture_NeverConvictsACorrectController(t *testing.T) {
 	rounds := *lossyRounds
 	if rounds == 0 {
@@ -86,7 +95,7 @@ func TestLossyCapture_NeverConvictsACorrectController(t *testing.T) {
 	for _, name := range captures {
 		head, packets := pcapOf(t, name)
 		for seed := range rounds {
-			kept, how := thinOut(rand.New(rand.NewPCG(seed, 0)), packets)
+			kept, how := thinOut(rand.New(rand.NewPCG(seed, 0)), slices.Clone(packets))
 			in, err := recordings.NewCapture(io.MultiReader(bytes.NewReader(head), bytes.NewReader(bytes.Join(kept, nil))), name)
 			if err != nil {
 				t.Fatal(err)
