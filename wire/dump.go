@@ -17,9 +17,14 @@ func AppendBatchLine(dst []byte, b *Batch, position int64) []byte {
 		name  string
 		value int64
 	}{
-		{"baseOffset: ", int64(b.BaseOffset)}, {" lastOffset: ", int64(b.LastOffset())}, {" count: ", int64(b.Count)},
-		{" baseSequence: ", int64(b.BaseSequence)}, {" lastSequence: ", last}, {" producerId: ", b.ProducerID},
-		{" producerEpoch: ", int64(b.ProducerEpoch)}, {" partitionLeaderEpoch: ", int64(b.Epoch)},
+		{"baseOffset: ", int64(b.BaseOffset)},
+		{" lastOffset: ", int64(b.LastOffset())},
+		{" count: ", int64(b.Count)},
+		{" baseSequence: ", int64(b.BaseSequence)},
+		{" lastSequence: ", last},
+		{" producerId: ", b.ProducerID},
+		{" producerEpoch: ", int64(b.ProducerEpoch)},
+		{" partitionLeaderEpoch: ", int64(b.Epoch)},
 	} {
 		dst = strconv.AppendInt(append(dst, f.name...), f.value, 10)
 	}

@@ -53,7 +53,7 @@ func (d *fileDumper) file(ctx context.Context, path string, follow bool) (next s
 		at, err = d.scan(ctx, path, in)
 		var damage *storage.Damage
 		switch {
-		case errors.As(err, &damage) && !(follow && errors.Is(err, wire.ErrCut)):
+		case errors.As(err, &damage) && (!follow || !errors.Is(err, wire.ErrCut)):
 			d.report(fmt.Errorf("%s: %w", path, err))
 		case err != nil && damage == nil:
 			return "", err

@@ -1,7 +1,6 @@
 package disk
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -59,8 +58,8 @@ func BenchmarkKafka_Dump(b *testing.B) {
 		verifyWall, verifyCPU := measure(exec.Command(program, "dump", "--verify", file))
 		b.ReportMetric(kafkaWall.Seconds()/dumpWall.Seconds(), "dump-ratio")
 		b.ReportMetric(kafkaWall.Seconds()/verifyWall.Seconds(), "verify-ratio")
-		b.Log(fmt.Sprintf("Kafka %v (CPU %v), dump %v (CPU %v): %.0fx, CPU %.0fx; verify %v (CPU %v): %.0fx, CPU %.0fx", kafkaWall, kafkaCPU, dumpWall, dumpCPU,
+		b.Logf("Kafka %v (CPU %v), dump %v (CPU %v): %.0fx, CPU %.0fx; verify %v (CPU %v): %.0fx, CPU %.0fx", kafkaWall, kafkaCPU, dumpWall, dumpCPU,
 			kafkaWall.Seconds()/dumpWall.Seconds(), kafkaCPU.Seconds()/dumpCPU.Seconds(), verifyWall, verifyCPU,
-			kafkaWall.Seconds()/verifyWall.Seconds(), kafkaCPU.Seconds()/verifyCPU.Seconds()))
+			kafkaWall.Seconds()/verifyWall.Seconds(), kafkaCPU.Seconds()/verifyCPU.Seconds())
 	}
 }

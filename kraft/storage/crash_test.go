@@ -74,7 +74,7 @@ var scenarios = []scenario{
 	{"append", func(_ testing.TB, l *storage.Log, p *promise) error {
 		return steps(p.append(l, data(10, 2, 3, 900)), p.append(l, data(12, 1, 3, 3000)), p.flush(l), p.append(l, data(13, 1, 3, 700)), p.append(l, data(14, 1, 3, 50)), p.flush(l))
 	}},
-	{"roll", func(t testing.TB, l *storage.Log, p *promise) error {
+	{"roll", func(_ testing.TB, l *storage.Log, p *promise) error {
 		var list []func() error
 		for i := range 12 {
 			list = append(list, p.append(l, data(kraft.Offset(10+i), 1, kraft.Epoch(3+i/3), 400)))
@@ -84,7 +84,7 @@ var scenarios = []scenario{
 		}
 		return steps(list...)
 	}},
-	{"truncate", func(t testing.TB, l *storage.Log, p *promise) error {
+	{"truncate", func(_ testing.TB, l *storage.Log, p *promise) error {
 		return steps(p.append(l, data(10, 2, 3, 1500)), p.append(l, data(12, 1, 3, 1500)), func() error {
 			all := slices.Concat(p.flushed, p.appended)
 			keep := len(p.flushed) - len(data(8, 2, 3, 10))
@@ -99,7 +99,7 @@ var scenarios = []scenario{
 	{"quorum-state", func(_ testing.TB, l *storage.Log, p *promise) error {
 		return steps(p.persist(l, 4), p.persist(l, 5), func() error { return l.AssignEpoch(5) }, p.persist(l, 6))
 	}},
-	{"snapshot", func(t testing.TB, l *storage.Log, p *promise) error {
+	{"snapshot", func(_ testing.TB, l *storage.Log, p *promise) error {
 		l.AdvanceHighWatermark(10)
 		w, _, err := l.CreateSnapshot(kraft.SnapshotID{Offset: 8, Epoch: 2})
 		if err != nil {
@@ -108,7 +108,7 @@ var scenarios = []scenario{
 		b := snapshotBytes(kraft.SnapshotID{Offset: 8, Epoch: 2})
 		return steps(func() error { return w.Append(b[:100]) }, func() error { return w.Append(b[100:]) }, w.Freeze)
 	}},
-	{"clean", func(t testing.TB, l *storage.Log, p *promise) error {
+	{"clean", func(_ testing.TB, l *storage.Log, p *promise) error {
 		l.AdvanceHighWatermark(10)
 		for _, id := range []kraft.SnapshotID{{Offset: 1, Epoch: 1}, {Offset: 6, Epoch: 1}, {Offset: 8, Epoch: 2}} {
 			w, _, err := l.CreateSnapshot(id)
@@ -122,7 +122,7 @@ var scenarios = []scenario{
 		_, err := l.Clean(1 << 50)
 		return err
 	}},
-	{"install snapshot", func(t testing.TB, l *storage.Log, p *promise) error {
+	{"install snapshot", func(_ testing.TB, l *storage.Log, p *promise) error {
 		id := kraft.SnapshotID{Offset: 30, Epoch: 5}
 		b := snapshotBytes(id)
 		do := func(a kraft.Action, chunk []byte) func() error {
@@ -189,7 +189,7 @@ func crashes(t *testing.T, tries int, visit func(name string, after *memfs.FS, p
 				t.Fatalf("%s, operation %d: %v", sc.name, at, err)
 			}
 			for i := range tries {
-				var r *rand.Rand
+				var r memfs.Dice
 				if i > 0 {
 					r = rand.New(rand.NewPCG(seed, uint64(at*1000+i)))
 				}
@@ -281,10 +281,9 @@ func TestLog_ASyncThatDoesNothingIsFoundOut(t *testing.T) {
 	must(t, p.append(l, data(10, 2, 3, 900))())
 	lost := *p
 	lost.flushed, lost.appended = slices.Concat(p.flushed, p.appended), nil // as if Flush had been called and done nothing
-	after := memfs.New()
 	fsys, l2, _ := begin(t)
 	must(t, l2.Append(data(10, 2, 3, 900)))
-	after = fsys.Crash(nil)
+	after := fsys.Crash(nil)
 	if why := lost.check(open(t, after, crashOptions)); !strings.Contains(why, "were flushed") {
 		t.Errorf("not found: %q", why)
 	}

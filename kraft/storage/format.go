@@ -63,7 +63,7 @@ func (s *FormatSpec) writeMetadata(fsys FS) error {
 			return err
 		}
 		content := s.checkpoint(0, now, nil, s.Records)
-		if err := replaceFile(fsys, filepath.Join(s.MetadataDir, BootstrapFile), content, 0o644); err != nil {
+		if err := replaceFile(fsys, filepath.Join(s.MetadataDir, BootstrapFile), content); err != nil {
 			return err
 		}
 		if s.Voters.Len() == 0 {
@@ -142,7 +142,7 @@ func HoldsLog(fsys FS, dir string) (bool, error) {
 		return false, nil
 	}
 	return slices.ContainsFunc(entries, func(e FileInfo) bool {
-		_, isLog := segmentBase(e.Name, ".log")
+		_, isLog := segmentBase(e.Name)
 		return isLog || e.Name == QuorumStateFile
 	}), err
 }

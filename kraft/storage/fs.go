@@ -113,7 +113,7 @@ func ReadFile(fsys FS, name string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %d bytes, want at most %d: %w", name, size, limit, ErrCorrupt)
 	}
 	b := make([]byte, size)
-	if n, err := f.ReadAt(b, 0); err != nil && !(errors.Is(err, io.EOF) && n == len(b)) {
+	if n, err := f.ReadAt(b, 0); err != nil && (!errors.Is(err, io.EOF) || n < len(b)) {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: err}
 	}
 	return b, nil
@@ -133,9 +133,9 @@ func writeAll(f File, name string, b []byte, at int64) error {
 
 // replaceFile writes a file so that a crash leaves either the old or the new content: all of it goes to NAME.tmp, is synced and gets
 // the name, which is then made durable (Kafka: Utils.atomicMoveWithFallback).
-func replaceFile(fsys FS, name string, content []byte, mode fs.FileMode) error {
+func replaceFile(fsys FS, name string, content []byte) error {
 	tmp := name + ".tmp"
-	if err := writeFile(fsys, tmp, content, mode); err != nil {
+	if err := writeFile(fsys, tmp, content, 0o644); err != nil {
 		return err
 	}
 	if err := fsys.Rename(tmp, name); err != nil {

@@ -69,7 +69,7 @@ func filled(t testing.TB, fsys storage.FS, opts storage.Options) *storage.Log {
 	return l
 }
 
-func random(t testing.TB) (*rand.Rand, uint64) {
+func random() (*rand.Rand, uint64) {
 	seed := rand.Uint64()
 	return rand.New(rand.NewPCG(seed, 1)), seed
 }

@@ -231,7 +231,7 @@ func (l *Log) AssignEpoch(epoch kraft.Epoch) error {
 }
 
 func (l *Log) saveEpochs() error {
-	return l.failed(replaceFile(l.fsys, filepath.Join(l.dir, EpochsFile), AppendEpochs(nil, l.Epochs), 0o644))
+	return l.failed(replaceFile(l.fsys, filepath.Join(l.dir, EpochsFile), AppendEpochs(nil, l.Epochs)))
 }
 
 // TruncateTo makes the log end at the offset, durably. A batch that reaches beyond it goes as a whole.
@@ -300,7 +300,7 @@ func (l *Log) Persist(state kraft.QuorumState, kraftVersion int16, voters kraft.
 			s.VoterIDs = append(s.VoterIDs, voters.At(i).Key.ID)
 		}
 	}
-	if err := l.failed(replaceFile(l.fsys, filepath.Join(l.dir, QuorumStateFile), AppendQuorumState(nil, s), 0o644)); err != nil {
+	if err := l.failed(replaceFile(l.fsys, filepath.Join(l.dir, QuorumStateFile), AppendQuorumState(nil, s))); err != nil {
 		return err
 	}
 	l.stored, l.hasState = s, true

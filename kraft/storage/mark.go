@@ -73,7 +73,7 @@ func (l *Log) mark() error {
 	if err != nil {
 		return err
 	}
-	return replaceFile(l.fsys, filepath.Join(l.dir, MarkFile), text, 0o644)
+	return replaceFile(l.fsys, filepath.Join(l.dir, MarkFile), text)
 }
 
 // lastEnd is the end of the last batch on disk.
@@ -108,7 +108,7 @@ func (l *Log) readMark(entries []FileInfo) *mark {
 	}
 	segments := map[kraft.Offset]FileInfo{}
 	for _, e := range entries {
-		if base, ok := segmentBase(e.Name, ".log"); ok {
+		if base, ok := segmentBase(e.Name); ok {
 			segments[base] = e
 		}
 	}

@@ -29,7 +29,7 @@ type pair struct {
 // TestLog_DoesAsTheLogInMemory lets random histories run over both. Segments of one batch let the log start survive a restart exactly,
 // as memory keeps it; Kafka, and this log with larger segments, come back with the begin of the first segment.
 func TestLog_DoesAsTheLogInMemory(t *testing.T) {
-	r, seed := random(t)
+	r, seed := random()
 	if *flagSeed != 0 {
 		seed = *flagSeed
 		r = rand.New(rand.NewPCG(seed, 1))

@@ -93,7 +93,7 @@ func WriteMeta(fsys FS, dir string, m Meta, now time.Time) error {
 		b.WriteString("directory.id=" + m.DirectoryID.String() + "\n")
 	}
 	b.WriteString("version=1\ncluster.id=" + escapeProperty(m.ClusterID) + "\n")
-	return replaceFile(fsys, filepath.Join(dir, MetaFile), []byte(b.String()), 0o644)
+	return replaceFile(fsys, filepath.Join(dir, MetaFile), []byte(b.String()))
 }
 
 func escapeProperty(v string) string {

@@ -83,7 +83,7 @@ func (l *Log) sort(entries []FileInfo) (bases []kraft.Offset, files *leftovers, 
 		if e.Dir {
 			continue
 		}
-		base, isLog := segmentBase(e.Name, ".log")
+		base, isLog := segmentBase(e.Name)
 		id, isSnapshot := ParseSnapshotName(e.Name)
 		switch {
 		case isLog:
@@ -104,7 +104,7 @@ func (l *Log) sort(entries []FileInfo) (bases []kraft.Offset, files *leftovers, 
 	slices.Sort(bases)
 	for _, e := range indexed {
 		stem, _, _ := strings.Cut(e.Name, ".")
-		if base, ok := segmentBase(stem+".log", ".log"); ok && !slices.Contains(bases, base) {
+		if base, ok := segmentBase(stem + ".log"); ok && !slices.Contains(bases, base) {
 			files.remove = append(files.remove, e.Name)
 		}
 	}
@@ -296,7 +296,7 @@ func (l *Log) finishOpen(files *leftovers) error {
 	}
 	path := filepath.Join(l.dir, PartitionFile)
 	if _, err := ReadFile(l.fsys, path, maxSmallFile); errors.Is(err, os.ErrNotExist) {
-		if err := replaceFile(l.fsys, path, []byte("version: 0\ntopic_id: "+MetadataTopicID), 0o644); err != nil {
+		if err := replaceFile(l.fsys, path, []byte("version: 0\ntopic_id: "+MetadataTopicID)); err != nil {
 			return err
 		}
 	}

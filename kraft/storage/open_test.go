@@ -89,8 +89,10 @@ func TestOpen_RefusesWithoutDamage(t *testing.T) {
 		kind   error
 		says   []string
 	}{
-		{"damage before the last segment", func(f *memfs.FS) { flip(f, logDir+"/00000000000000000001.log", 80) }, storage.ErrCorrupt,
-			[]string{"00000000000000000001.log", "at byte 0", "cut the log to offset 1"}},
+		{
+			"damage before the last segment", func(f *memfs.FS) { flip(f, logDir+"/00000000000000000001.log", 80) }, storage.ErrCorrupt,
+			[]string{"00000000000000000001.log", "at byte 0", "cut the log to offset 1"},
+		},
 		{"no snapshot before the start", func(f *memfs.FS) { must(t, f.Remove(firstLog)) }, storage.ErrCorrupt, []string{"begins at offset 1", "restore the snapshot"}},
 		{"an empty snapshot", func(f *memfs.FS) { f.Put(logDir+"/00000000000000000006-0000000001.checkpoint", nil) }, storage.ErrCorrupt, []string{"empty snapshot"}},
 		{"segments that overlap", func(f *memfs.FS) { f.Put(logDir+"/00000000000000000003.log", data(3, 1, 1, 0)) }, storage.ErrCorrupt, []string{"00000000000000000003.log", "reaches up to 6"}},

@@ -98,7 +98,7 @@ func (s *Scanner) fill(length int32) error {
 	}
 	n := min(int64(len(s.buf)-held), s.size-s.at)
 	read, err := s.f.ReadAt(s.buf[held:int64(held)+n], s.at)
-	if err != nil && !(errors.Is(err, io.EOF) && read > 0) {
+	if err != nil && (!errors.Is(err, io.EOF) || read == 0) {
 		if errors.Is(err, io.EOF) { // the file is shorter than it was
 			s.size = s.at
 			s.rest = s.buf[:held]

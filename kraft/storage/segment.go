@@ -34,9 +34,9 @@ func segmentStem(dir string, base kraft.Offset) string {
 
 func (s *segment) logName() string { return s.stem + ".log" }
 
-// segmentBase reads the name of a segment's file with the given suffix.
-func segmentBase(name, suffix string) (kraft.Offset, bool) {
-	digits, ok := strings.CutSuffix(name, suffix)
+// segmentBase reads the name of a segment.
+func segmentBase(name string) (kraft.Offset, bool) {
+	digits, ok := strings.CutSuffix(name, ".log")
 	if !ok || len(digits) != 20 {
 		return 0, false
 	}
@@ -72,7 +72,7 @@ func (s *segment) note(b *wire.Batch, position int64) {
 	if s.firstTimestamp < 0 {
 		s.firstTimestamp = b.MaxTimestamp
 	}
-	s.indexes.add(b.LastOffset(), b.MaxTimestamp, position, int64(len(b.Bytes)))
+	s.add(b.LastOffset(), b.MaxTimestamp, position, int64(len(b.Bytes)))
 }
 
 // fits reports whether the batches may go into this segment, or a new one has to begin (Kafka: LogSegment.shouldRoll).

@@ -42,7 +42,7 @@ func TestDisk_DecidesAsMemoryOnARealFileSystem(t *testing.T) {
 		steps = 600
 	}
 	root, made := t.TempDir(), 0
-	if dir, err := os.MkdirTemp("/dev/shm", "understudy-twin-"); err == nil { // many syncs
+	if dir, err := os.MkdirTemp("/dev/shm", "understudy-twin-"); err == nil { //nolint:usetesting // many syncs: not on a disk
 		t.Cleanup(func() { os.RemoveAll(dir) })
 		root = dir
 	}

@@ -127,7 +127,7 @@ func TestDoctor_NamesDamageAndFile(t *testing.T) {
 			h.BaseOffset = 2
 			return wire.AppendBatch(b, h, wire.NewControl(wire.SnapshotFooter{}))
 		}, doctor.Damage, nil},
-		{"snapshot-beyond-log", "00000000000000000300-0000000005.checkpoint", func([]byte) []byte { return snapshot(300, 5) }, doctor.Note, []string{"state-behind-log"}},
+		{"snapshot-beyond-log", "00000000000000000300-0000000005.checkpoint", func([]byte) []byte { return snapshot(5) }, doctor.Note, []string{"state-behind-log"}},
 		{"leftover", "00000000000000000300-0000000005-7.checkpoint.part", text("x"), doctor.Note, nil},
 		{"record-undecodable", last, func(b []byte) []byte { return wire.AppendDataBatch(b, 206, 4, 1, []byte{1, 99, 0}) }, doctor.Risk, nil},
 		{"epoch-backwards", last, func(b []byte) []byte { return wire.AppendDataBatch(b, 206, 2, 1, []byte{1, 20, 0, 0}) }, doctor.Damage, nil},
@@ -176,7 +176,7 @@ func must(t testing.TB, errs ...error) {
 	}
 }
 
-func snapshot(offset kraft.Offset, epoch kraft.Epoch) []byte {
+func snapshot(epoch kraft.Epoch) []byte {
 	h := wire.NewBatch(0, epoch, 1)
 	h.Attributes = wire.AttrControl
 	b := wire.AppendBatch(nil, h, wire.NewControl(wire.SnapshotHeader{}), wire.NewControl(wire.KRaftVersion{Level: 1}), wire.NewControl(wire.Voters{Voters: []wire.Voter{member(1)}}))

@@ -37,9 +37,7 @@ func look(fsys storage.FS, path string) (*Directory, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	if err := d.lookBootstrap(fsys); err != nil {
-		return nil, err
-	}
+	d.lookBootstrap(fsys)
 	d.lookState(fsys, partition)
 	d.lookPartition(fsys, partition)
 	if err := d.lookSnapshots(fsys, partition, entries); err != nil {
@@ -72,7 +70,7 @@ func (d *Directory) lookMeta(fsys storage.FS) {
 }
 
 // lookBootstrap: 4.0.0 fails on an old file even where the log is long past it (KAFKA-19192).
-func (d *Directory) lookBootstrap(fsys storage.FS) error {
+func (d *Directory) lookBootstrap(fsys storage.FS) {
 	file := filepath.Join(d.Path, storage.BootstrapFile)
 	err := eachBatch(fsys, file, func(b *wire.Batch, _ int64) error {
 		return b.Each(func(r wire.Record) error {
@@ -93,10 +91,9 @@ func (d *Directory) lookBootstrap(fsys storage.FS) error {
 		})
 	})
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return
 	}
 	d.find(Fatal, "bootstrap-unreadable", file, -1, "move the file away if the log has records; otherwise format the directory anew", "%v", err)
-	return nil
 }
 
 func (d *Directory) lookState(fsys storage.FS, partition string) {

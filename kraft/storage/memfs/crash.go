@@ -2,16 +2,18 @@ package memfs
 
 import (
 	"maps"
-	"math/rand/v2"
 	"slices"
 )
 
 // sector is what a disk writes as a whole.
 const sector = 512
 
+// Dice are a source of randomness, such as *rand.Rand.
+type Dice interface{ IntN(n int) int }
+
 // Crash is the file system after the machine has lost power: what was synced, and of what was not, some. Without random source
 // nothing of it is left. Of changes to names a prefix is left; of the changes to one file any subset, each perhaps only in part.
-func (f *FS) Crash(r *rand.Rand) *FS {
+func (f *FS) Crash(r Dice) *FS {
 	after := New()
 	after.dirs, after.clock = maps.Clone(f.dirs), f.clock+1
 	names := maps.Clone(f.stable)
@@ -33,7 +35,7 @@ func (f *FS) Crash(r *rand.Rand) *FS {
 }
 
 // after is what is left of a file.
-func (n *node) after(r *rand.Rand) []byte {
+func (n *node) after(r Dice) []byte {
 	data := slices.Clone(n.stable)
 	if r == nil {
 		return data
@@ -52,7 +54,7 @@ func (n *node) after(r *rand.Rand) []byte {
 }
 
 // torn leaves out sectors of a write, or its end.
-func (c change) torn(r *rand.Rand) change {
+func (c change) torn(r Dice) change {
 	if r.IntN(2) == 0 || len(c.data) <= sector {
 		c.data = c.data[:r.IntN(len(c.data))]
 		if len(c.data) == 0 {
