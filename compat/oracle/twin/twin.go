@@ -109,6 +109,9 @@ func (t *Twin) do(c oracle.Command) (*oracle.Answer, error) {
 		if n.made, err = t.snapshotBytes(c.Node, kraft.SnapshotID{Offset: kraft.Offset(c.Offset), Epoch: kraft.Epoch(c.Epoch)}); err != nil {
 			return nil, err
 		}
+		if len(n.made) == 0 { // the same turn has installed a later one, and of this one only the size is known
+			n.made = make([]byte, frozenSize(a, c.Offset, c.Epoch))
+		}
 	}
 	o, panicked := t.step(n, c, a)
 	if d := t.compare(n, c, a, o, panicked, compareState); d != nil {
@@ -121,6 +124,16 @@ func (t *Twin) do(c oracle.Command) (*oracle.Answer, error) {
 		a.State = n.state(nil)
 	}
 	return a, nil
+}
+
+// frozenSize is the size in bytes of the snapshot that the client froze.
+func frozenSize(a *oracle.Answer, offset int64, epoch int32) int64 {
+	for i := range a.Effects {
+		if e := &a.Effects[i]; e.Kind == "freeze" && e.Int(0) == offset && e.Int(1) == int64(epoch) {
+			return e.Int(2)
+		}
+	}
+	return 0
 }
 
 // takeBodies gives the network our requests and answers in place of Kafka's. Both have the same ones in the same order.
