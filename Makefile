@@ -5,7 +5,7 @@ VERSION  ?= dev
 LDFLAGS   = -X github.com/understudy-kafka/understudy/internal/build.Version=$(VERSION)
 GOLANGCI  = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help build demo test test-short test-explore test-kafka test-matrix oracle oracle-coverage soak-oracle soak bench bench-proxy bench-check bench-etcd lint generate clean
+.PHONY: help build demo test test-short test-explore test-kafka test-matrix oracle oracle-coverage soak-oracle soak bench bench-proxy bench-check bench-etcd lint generate clean test-sim soak-sim bench-sim
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -16,7 +16,7 @@ build: ## bin/understudy
 demo: build ## the main job end to end on a recorded quorum; needs only Go
 	bin/understudy demo
 
-test: test-short test-explore test-kafka ## what a user trusts: all packages under the race detector, then real Kafka 4.0.0 and 4.4.0 (<= 15 min)
+test: test-short test-explore test-sim test-kafka ## what a user trusts: all packages under the race detector, then real Kafka 4.0.0 and 4.4.0 (<= 15 min)
 
 test-short: ## no Kafka, <= 60 s once the modules are compiled
 	$(GO) vet ./...
@@ -24,6 +24,9 @@ test-short: ## no Kafka, <= 60 s once the modules are compiled
 
 test-explore: ## every state of ten small quorums, on the real engine: 5.7 million states (<= 60 s on one core)
 	$(GO) test -count=1 -timeout 10m ./kraft/explore
+
+test-sim: ## quorums under faults: 2,200 seeds, 2 x 10^7 events, and every broken twin (<= 90 s on one core)
+	$(GO) test -count=1 -timeout 20m -v -run 'NoSeed|Twins|Liveness|SameSeed' ./kraft/sim
 
 test-kafka: ## real controllers 4.0.0 and 4.4.0; resolves jars by Maven and installs tools with apt when root
 	$(GO) run ./internal/need/cmd java javac mvn tshark
@@ -45,6 +48,12 @@ soak-oracle: ## random walks on all raft builds in turn until each has TOTAL=500
 
 oracle-coverage: ## branches of Kafka's raft code that no schedule reaches; BUILD=4.4.0 STEPS=n SEED=n
 	$(GO) run ./compat/oracle/unreached -build $(or $(BUILD),4.4.0) -steps $(or $(STEPS),12000) -seed $(or $(SEED),1)
+
+soak-sim: build ## simulate for hours: SEEDS=n FROM=n; a seed that fails is made smaller and told
+	bin/understudy sim --seeds $(or $(SEEDS),1000000) --seed $(or $(FROM),100000)
+
+bench-sim: ## simulator events beside three RawNodes of etcd/raft, in one run
+	$(GO) test -run '^$$' -bench . -benchtime 2000000x -cpu 1 ./internal/simbench
 
 soak: ## hours: fuzz targets, long random runs; figures go to docs/TESTING.md
 	./.ci/soak

@@ -30,6 +30,7 @@ const (
 	NeverFetches             // Fetch requests are never delivered
 	NeverVotes               // Vote requests are never delivered
 	BumpsPreVote             // a PreVote asks for the next epoch
+	CountsAhead              // a node takes its whole log for committed when it is told a watermark
 	broken
 )
 
@@ -37,7 +38,7 @@ var brokenNames = [broken]string{
 	"sound", "skips-persist", "skips-vote-persist", "forgets-vote", "forgets-election", "forgets-state", "skips-flush", "flushes-late",
 	"keeps-directory", "wipes-majority", "acks-early", "snapshots-ahead", "snapshots-wrongly", "snapshots-unlinked", "truncates-more",
 	"appends-other", "swaps-batches", "delivers-late", "mixes-answers", "voter-of-itself", "forgets-voters", "clock-stops",
-	"never-fetches", "never-votes", "bumps-prevote",
+	"never-fetches", "never-votes", "bumps-prevote", "counts-ahead",
 }
 
 // BrokenDrivers are all of them.

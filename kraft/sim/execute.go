@@ -256,6 +256,9 @@ func (n *node) install(a *kraft.InstallSnapshot) {
 // advance: the node counts what lies below the offset as committed.
 func (n *node) advance(offset kraft.Offset) {
 	w := n.w
+	if w.opt.Broken == CountsAhead {
+		offset = n.log.End
+	}
 	n.log.AdvanceHighWatermark(offset)
 	n.unwritten = true
 	leader, leads := n.machine.Role().(*kraft.Leader)

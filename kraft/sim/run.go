@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/understudy-kafka/understudy/kraft"
 	"github.com/understudy-kafka/understudy/kraft/safety"
@@ -23,6 +24,7 @@ type Result struct {
 
 	// ElectionMs is the time from the end of the faults until there was a leader that committed, -1 if the run had no liveness phase.
 	ElectionMs int64
+	Leaderless bool // nobody led when the faults ended
 }
 
 func (r *Result) String() string {
@@ -58,7 +60,7 @@ func (w *World) Run(o Options) Result {
 func (w *World) result(election int64) Result {
 	r := Result{
 		Options: w.opt, Violation: w.violation, At: w.now, Events: w.events, Calls: w.calls, Faults: w.faultCount,
-		Committed: w.history.Committed(), Acks: w.history.Acks(), ElectionMs: election, Hazards: w.hazards,
+		Committed: w.history.Committed(), Acks: w.history.Acks(), ElectionMs: election, Leaderless: w.leaderless, Hazards: w.hazards,
 	}
 	for _, n := range w.nodes[:w.opt.nodes()] {
 		r.Epochs = max(r.Epochs, n.stored.Epoch)
@@ -95,6 +97,7 @@ func (w *World) settle() int64 {
 		}
 	}
 	began, before := w.now, w.history.Committed()
+	w.leaderless = !slices.ContainsFunc(w.nodes[:w.opt.nodes()], (*node).leads)
 	bound := int64(livenessBound)
 	for i := range w.opt.Profiles {
 		if w.opt.Profiles[i].Rules.ElectionBackoff != kraft.WaitForTimer {

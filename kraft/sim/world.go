@@ -33,6 +33,7 @@ type World struct {
 	hazards       [hazards]int
 	leaderAt      int64 // when a leader was elected last
 	calm          bool  // the faults have ended
+	leaderless    bool  // and nobody led then
 
 	decoder wire.Decoder
 	sender  wire.Sender
@@ -73,6 +74,7 @@ func (w *World) violated(i safety.Invariant, n *node, format string, args ...any
 func (w *World) build(o Options) {
 	w.opt, w.now, w.events, w.calls, w.faultCount, w.violation, w.writes = o, 0, 0, 0, 0, nil, 0
 	w.keys, w.lost, w.calm, w.hazards = 0, w.lost[:0], false, [hazards]int{}
+	w.leaderless = false
 	for i := range w.queue.items {
 		if m := w.queue.items[i].what; m != nil {
 			w.release(m)
