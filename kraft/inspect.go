@@ -39,3 +39,11 @@ func (m *QuorumStateMachine) Inspect() Inspection {
 	}
 	return s
 }
+
+// Busy reports whether any request is in flight or any node is left alone after a failure.
+func (m *QuorumStateMachine) Busy() bool { return len(m.requests.connections) > 0 }
+
+// Awaits reports whether an answer to that request would be looked at.
+func (m *QuorumStateMachine) Awaits(record NodeID, correlation int32) bool {
+	return m.requests.expects(record, correlation)
+}

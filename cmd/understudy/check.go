@@ -27,6 +27,7 @@ type checkFlags struct {
 	nodes       []string
 	faultAsPeer bool
 	follow      bool
+	tier        int
 }
 
 func newCheckCommand() *cobra.Command {
@@ -55,6 +56,7 @@ Exit codes: 0 conforms, 1 diverges, 3 inconclusive, 2 wrong usage, 4 an I/O erro
 	f.StringVarP(&flags.output, "output", "o", "text", "text, json (the whole report) or jsonl (events as they happen, the verdict last)")
 	f.StringArrayVar(&flags.nodes, "node", nil, "which node listens where, `ID=HOST:PORT`; otherwise learnt from the traffic")
 	f.BoolVar(&flags.faultAsPeer, "fault-as-peer", false, "judge frames that a fault rule altered as if the peer had sent them so")
+	f.IntVar(&flags.tier, "tier", 1, "1: rules over what messages prove; 2 (experimental): also notes each message of a voter that no state of a correct controller explains; no part of the verdict")
 	f.BoolVar(&flags.follow, "follow", false, "wait for more at the end of a recording that is being written")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json", "jsonl"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -67,7 +69,10 @@ func check(ctx context.Context, flags *checkFlags, files []string, stdin io.Read
 		return err
 	}
 	out := bufio.NewWriter(stdout)
-	options := shadow.Options{Names: names, FaultAsPeer: flags.faultAsPeer}
+	options := shadow.Options{Names: names, FaultAsPeer: flags.faultAsPeer, Tier2: flags.tier == 2}
+	if flags.tier != 1 && flags.tier != 2 {
+		return usageError("--tier %d: want 1 or 2", flags.tier)
+	}
 	var printed error // of the first event that could not be written
 	switch flags.output {
 	case "text", "json":

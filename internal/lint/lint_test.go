@@ -36,7 +36,7 @@ var allowed = map[string][]string{
 	"recordings":   {"kraft", "wire"},
 	"proxy":        {"kraft", "wire", "recordings", "proxy/shadow", "compat"},
 	"proxy/bench":  {"wire", "recordings"},
-	"proxy/shadow": {"kraft", "wire", "compat", "recordings"},
+	"proxy/shadow": {"kraft", "wire", "compat", "recordings", "proxy/shadow/belief"},
 	"proxy/web":    {"kraft", "wire", "recordings", "proxy/shadow", "compat"},
 	"compat/...":   {"kraft/...", "kraft", "wire", "compat", "compat/...", "recordings", "proxy", "proxy/shadow", "internal/..."},
 	"internal/...": {"kraft", "wire", "recordings", "proxy", "proxy/shadow", "compat", "internal/..."},
@@ -44,6 +44,7 @@ var allowed = map[string][]string{
 
 	"internal/etcdbench": {"kraft", "kraft/memlog", "compat"}, // a module of its own
 
+	"proxy/shadow/belief":    {"kraft", "wire", "compat"},
 	"kraft/mutants":          {"kraft/mutants/selected"},
 	"kraft/mutants/selected": {},
 }

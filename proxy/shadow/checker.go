@@ -19,6 +19,9 @@ type Options struct {
 
 	// Events is called with what happens, in the order of the stream, if it is set. The event is the callee's.
 	Events func(Event)
+
+	// Tier2 also judges the decisions of each voter by the states that it may be in. Experimental.
+	Tier2 bool
 }
 
 // Checker judges a stream of observations. It has one owner.
@@ -52,6 +55,7 @@ type Checker struct {
 	response message
 	monitors [kinds][]monitor
 	memory   clusterMemory
+	second   *second // nil: not wanted
 
 	quorum   quorumView
 	findings findingList
@@ -74,7 +78,13 @@ type Counts struct {
 }
 
 // New makes a checker.
-func New(o Options) *Checker { return newChecker(o) }
+func New(o Options) *Checker {
+	c := newChecker(o)
+	if o.Tier2 {
+		c.withTier2()
+	}
+	return c
+}
 
 func newChecker(o Options) *Checker {
 	c := &Checker{
@@ -171,6 +181,7 @@ func (c *Checker) closed(o *recordings.Observation) { c.drop(c.connOf(o)) }
 
 // drop forgets a connection.
 func (c *Checker) drop(k *conn) {
+	c.second.closed(k)
 	delete(c.conns, k.key)
 	if c.recent == k {
 		c.recent = nil
@@ -206,6 +217,7 @@ func (c *Checker) gap(o *recordings.Observation) {
 
 // missing takes in that the node behind a listener cannot be judged for a while, and how many of its decisions are lost.
 func (c *Checker) missing(k *conn, reason string, lost uint64, at int64) {
+	c.second.blind(c, k, "a gap: "+reason, at)
 	n := c.server(k)
 	if n == nil || !k.ep.raft && k.ep.grade < given {
 		return

@@ -100,7 +100,9 @@ func (c *Checker) requestFrame(k *conn, o *recordings.Observation, sent []byte, 
 		k.lastRequest = c.order
 		k.client.confirm(c)
 	}
+	sentHeader, sentBody := h, body
 	if !delivered {
+		c.second.request(c, k, o, sender, sentHeader, sentBody, nil)
 		return
 	}
 	if o.Fault != nil {
@@ -110,6 +112,7 @@ func (c *Checker) requestFrame(k *conn, o *recordings.Observation, sent []byte, 
 		}
 		r.key, r.version = h.Key, h.Version
 	}
+	c.second.request(c, k, o, sender, sentHeader, sentBody, body)
 	if len(k.open) >= maxOpenRequests {
 		k.pairer.Reset()
 		k.open, k.holes = k.open[:0], true
@@ -258,6 +261,7 @@ func (c *Checker) strayResponse(k *conn, o *recordings.Observation, err error, r
 func (c *Checker) unreadable(k *conn, o *recordings.Observation, what string) {
 	c.counts.Undecodable++
 	k.holes = true
+	c.second.blind(c, k, what, o.At.Seen)
 	if n := c.server(k); n != nil && k.ep.raft {
 		n.blind(what, o.At.Seen)
 	}
@@ -296,12 +300,14 @@ func (c *Checker) raftResponse(k *conn, o *recordings.Observation, kind Kind, x 
 	c.counts.RaftFrames++
 	k.decoded = true
 	c.learn(m)
+	c.second.response(c, k, o, x, x.Response, withheld)
 	c.decided(k, o, m, req, r)
 }
 
 // undecided counts a decision that cannot be judged because it cannot be decoded.
 func (c *Checker) undecided(k *conn, o *recordings.Observation, err error) {
 	c.counts.Undecodable++
+	c.second.blind(c, k, "a message that cannot be decoded", o.At.Seen)
 	reason := "undecodable"
 	switch {
 	case errors.Is(err, wire.ErrUnsupported):

@@ -284,6 +284,7 @@ func (n *node) prune(oldest uint64) { n.epochs.prune(oldest) }
 
 // software takes in what the node's clients say about their release.
 func (n *node) software(c *Checker, name, version string) {
+	c.second.software(n.id, name, version)
 	release := version
 	if name != javaClient {
 		release = name + " " + version

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/understudy-kafka/understudy/kraft"
+	"github.com/understudy-kafka/understudy/proxy/shadow/belief"
 )
 
 // Report is what a checker has to say about a stream.
@@ -25,6 +26,9 @@ type Report struct {
 	From      int64        `json:"from"` // nanoseconds since the Unix epoch
 	To        int64        `json:"to"`
 	Cut       string       `json:"cut,omitempty"` // why the input ended early
+
+	Tier2       []belief.NodeReport `json:"tier2,omitempty"`       // how far the second tier came
+	Unexplained []Finding           `json:"unexplained,omitempty"` // what it cannot explain; no part of the verdict
 }
 
 // NodeReport is the verdict on one node.
@@ -75,6 +79,7 @@ func (c *Checker) Report() *Report {
 		r.Unjudged = append(r.Unjudged, r.Nodes[i].Unjudged...)
 	}
 	c.unproven(r)
+	c.tier2Notes(r)
 	r.overall()
 	return r
 }

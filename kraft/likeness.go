@@ -1,0 +1,48 @@
+package kraft
+
+// Likeness is a hash of what shows in the messages of a node. Unlike Fingerprint it leaves out the numbers of requests, and what a
+// leader keeps for its timers and of observers, and which voters it can announce itself to right now. It is for a shadow, to
+// which timers may run out at any time: machines that went different ways to the same state are alike.
+func (m *QuorumStateMachine) Likeness() [16]byte {
+	h := hash{a: seed0, b: seed1}
+	h.word(uint64(m.kind) | flag(m.stopped)<<8 | flag(m.shutdown)<<9 | uint64(uint32(m.epoch))<<32)
+	switch m.kind {
+	case UnattachedRole:
+		m.unattached.hash(&h)
+	case ProspectiveRole:
+		m.prospective.hash(&h)
+	case CandidateRole:
+		m.candidate.hash(&h)
+	case LeaderRole:
+		m.leader.likeness(&h)
+	case FollowerRole:
+		m.follower.hash(&h)
+	case ResignedRole:
+		m.resigned.hash(&h)
+	}
+	if m.kind != LeaderRole {
+		for i := range m.requests.connections {
+			c := &m.requests.connections[i]
+			h.word(uint64(uint32(c.ID))<<1 | flag(c.BackingOff))
+		}
+	}
+	m.parked.hash(&h, m.listeners)
+	m.history.hash(&h)
+	return h.sum()
+}
+
+func (r *Leader) likeness(h *hash) {
+	h.word(uint64(r.EpochStart))
+	h.word(uint64(r.HighWatermark))
+	h.word(flag(r.ResignRequested) | flag(r.HasVolatileVoters)<<1 | uint64(uint16(r.RequestedVersion))<<16)
+	h.word(uint64(r.votersAt))
+	h.word(uint64(len(r.Voters)))
+	for i := range r.Voters {
+		h.key(r.Voters[i].Key)
+		h.word(uint64(r.Voters[i].End))
+	}
+	h.ids(r.Granting)
+	h.voters(r.VolatileVoters)
+	r.Accumulator.hash(h)
+	r.Change.hash(h)
+}

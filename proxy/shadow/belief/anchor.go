@@ -1,0 +1,147 @@
+package belief
+
+import (
+	"github.com/understudy-kafka/understudy/kraft"
+	"github.com/understudy-kafka/understudy/wire"
+)
+
+// wires is what is known of the node's connections, whether or not the node is anchored.
+type wires struct {
+	asked   []*crossing     // requests to it without an answer
+	fetch   *crossing       // its last Fetch, if nothing came to it since
+	conns   map[ConnID]bool // open connections that it has an end of; true: it was heard on it
+	alive   int             // those that it was heard on
+	gone    bool            // all of them have ended
+	unclear bool
+}
+
+// anchorAtRequest begins with what a request of the node proves about it.
+func (j *judge) anchorAtRequest(x *crossing) {
+	w := &j.wire
+	if x.key == wire.KeyFetch || x.key == wire.KeyVote && x.said.preVote {
+		if x.said.epoch == 0 && x.said.offset == 0 && x.said.last == 0 && !w.unclear {
+			j.anchorEmpty(x)
+			return
+		}
+	}
+	w.fetch = nil
+	if x.key == wire.KeyFetch && len(w.asked) == 0 {
+		w.fetch = x
+	}
+}
+
+// anchorEmpty: a node in epoch 0 whose log is empty has nothing behind it. Nobody votes, leads or writes in epoch 0.
+func (j *judge) anchorEmpty(x *crossing) {
+	j.configure(kraft.BootstrapSnapshot.Offset - 1)
+	h := new(hypothesis)
+	if j.c.world.dynamic { // the checkpoint that the voters were formatted with decides how an unknown epoch diverges
+		h.view.AddSnapshot(kraft.Snapshot{ID: kraft.BootstrapSnapshot})
+	}
+	if !j.boot(h) {
+		j.why = "its first state cannot be made"
+		return
+	}
+	for _, q := range j.wire.asked {
+		h.asked = append(h.asked, askedSlot{x: q})
+	}
+	j.begin(h, false)
+}
+
+// anchorAtAnswer: who fetches in an epoch and is answered by the leader of that epoch without an error is its follower as soon as it
+// takes the answer. Its log before that is known by its end only.
+func (j *judge) anchorAtAnswer(x *crossing) {
+	f := j.wire.fetch
+	j.wire.fetch = nil
+	if f == nil || x.key != wire.KeyFetch || x.conn != f.conn || len(j.wire.asked) > 0 || x.event == nil {
+		return
+	}
+	said := x.event.(*kraft.ReceiveFetchResponse)
+	if said.Response.Error != kraft.None || said.WrongPartition || said.PartitionAnswer.Error != kraft.None || said.LeaderID != x.from ||
+		said.LeaderEpoch != f.said.epoch || said.Diverging.Epoch >= 0 || said.Snapshot.Epoch >= 0 || said.LeaderID == j.id {
+		return
+	}
+	if !f.said.replica.DirectoryID.IsZero() {
+		j.c.world.directory(f.said.replica)
+	}
+	at := f.said.offset
+	votersAt := j.c.world.votersAt
+	if at > 0 && (votersAt < 0 || votersAt >= at) {
+		votersAt = 0 // recorded before what is known
+	}
+	j.configure(votersAt)
+	h := new(hypothesis)
+	h.view = kraft.LogView{End: at}
+	if at > 0 {
+		h.view.Epochs = kraft.EpochCache{{Epoch: f.said.last, Start: 0}}
+	}
+	h.flushed = at
+	h.stored = kraft.QuorumState{Epoch: f.said.epoch, Leader: said.LeaderID, Voted: kraft.NoReplica}
+	if !j.boot(h) {
+		return
+	}
+	if j.acceptRequest(h, f, false) {
+		j.offered(h, x)
+		j.begin(h, true)
+	}
+}
+
+// begin makes a hypothesis the only one.
+func (j *judge) begin(h *hypothesis, trial bool) {
+	j.window.clear(j)
+	j.set, j.trial, j.lossyAt = []*hypothesis{h}, trial, 0
+	j.why = ""
+	j.stats.Anchored++
+}
+
+// end gives the node up until it is anchored again.
+func (j *judge) end(why string) {
+	for _, h := range j.set {
+		j.free(h)
+	}
+	j.window.clear(j)
+	j.set, j.trial, j.why, j.wire.fetch = j.set[:0], false, why, nil
+}
+
+// configure sets up what the machines of this node are made of. at is where the voter set was recorded.
+func (j *judge) configure(at kraft.Offset) {
+	w := &j.c.world
+	cfg := kraft.Config{
+		ID: j.id, DirectoryID: w.dirs[j.id], ClusterID: w.cluster, Rules: j.c.profile(j.id).Rules, Timeouts: kraft.DefaultTimeouts(),
+		Listener: listenerName, KRaftVersions: kraft.VersionRange{Max: 1}, CanBecomeVoter: true, FetchMaxWaitMs: 500, FetchMaxBytes: 1 << 20,
+		FetchSnapshotMaxBytes: 1 << 20,
+	}
+	if cfg.DirectoryID.IsZero() {
+		cfg.DirectoryID = kraft.DirectoryID{1}
+	}
+	j.records = j.records[:0]
+	for i := range w.voters.Len() {
+		j.records = append(j.records, w.voters.At(i).Key.ID)
+	}
+	cfg.Endpoints = w.voters.Listeners(j.id)
+	if cfg.Endpoints.Len() > 0 {
+		cfg.Listener = cfg.Endpoints.At(0).Name
+	} else {
+		cfg.Endpoints = made(j.id)
+	}
+	if w.dynamic {
+		for i := range w.voters.Len() { // whose addresses are theirs does not matter: a Fetch to any of them may go anywhere
+			cfg.BootstrapServers = append(cfg.BootstrapServers, kraft.Address{Host: "bootstrap", Port: uint16(i + 1)})
+			j.records = append(j.records, kraft.NodeID(-2-i))
+		}
+		if v := w.voters.Find(j.id); v != nil {
+			cfg.KRaftVersions = v.Versions
+		}
+		cfg.History = []kraft.HistoryEntry{
+			{Offset: at, Record: kraft.ControlRecord{Type: kraft.KRaftVersionRecord, KRaftVersion: 1}},
+			{Offset: at, Record: kraft.ControlRecord{Type: kraft.VotersRecord, Voters: w.voters}},
+		}
+	} else {
+		cfg.StaticVoters = w.voters
+	}
+	j.config = cfg
+}
+
+// made are endpoints that stand for those that nobody has seen.
+func made(id kraft.NodeID) kraft.Endpoints {
+	return kraft.NewEndpoints(kraft.Endpoint{Name: listenerName, Address: kraft.Address{Host: "node-" + id.String(), Port: 9093}})
+}

@@ -1,0 +1,225 @@
+package belief
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"github.com/understudy-kafka/understudy/compat"
+	"github.com/understudy-kafka/understudy/kraft"
+	"github.com/understudy-kafka/understudy/wire"
+)
+
+// Options of a [Checker].
+type Options struct {
+	// Found is called when nothing explains what a node did.
+	Found func(Divergence)
+}
+
+// Divergence is a message that no state of a correct node explains.
+type Divergence struct {
+	Node   kraft.NodeID
+	Key    int16
+	Epoch  kraft.Epoch
+	Number uint64 // of the packet block
+	Conn   ConnID
+	At     int64    // nanoseconds since the Unix epoch
+	Said   string   // what was seen
+	Wanted []string // what would have been explained, by hypothesis
+	Asked  uint64   // the packet block of the request that it answers
+}
+
+// NodeReport says how far a node was judged.
+type NodeReport struct {
+	Node      kraft.NodeID      `json:"node"`
+	Messages  uint64            `json:"messages"`           // of the node, of the raft layer
+	Judged    uint64            `json:"judged"`             // of these
+	Unjudged  map[string]uint64 `json:"unjudged,omitempty"` // the others, by reason
+	Anchored  uint64            `json:"anchored"`           // how often judging began
+	Diverged  uint64            `json:"diverged"`
+	Searches  uint64            `json:"searches"` // how often the past was searched again
+	Beliefs   uint64            `json:"beliefs"`  // hypotheses, summed up over the judged messages
+	MostBelef int               `json:"mostBeliefs"`
+}
+
+// Checker keeps a judge for each voter. It has one owner.
+type Checker struct {
+	options  Options
+	decoder  wire.Decoder
+	requests kraft.RequestID
+	world    world
+	judges   []*judge
+	profiles map[kraft.NodeID]compat.Profile
+	held     []held
+	heldSize int
+	gaveUp   bool
+}
+
+// held is something that waits until the voters are known.
+type held struct {
+	message Message
+	kind    heldKind
+	node    kraft.NodeID
+	conn    ConnID
+	why     string
+}
+
+type heldKind uint8
+
+const (
+	heldMessage heldKind = iota
+	heldClose
+	heldBlind
+)
+
+// The bounds of what waits.
+const (
+	maxHeld      = 50_000
+	maxHeldBytes = 32 << 20
+	maxNodes     = 64
+)
+
+// New makes a checker.
+func New(o Options) *Checker {
+	c := &Checker{options: o, profiles: map[kraft.NodeID]compat.Profile{}}
+	c.world.dirs, c.world.votersAt = map[kraft.NodeID]kraft.DirectoryID{}, -1
+	return c
+}
+
+// Release says which release of Kafka a node is. A node of a release without a profile is not judged.
+func (c *Checker) Release(id kraft.NodeID, release string) {
+	if p, err := compat.ByRelease(release); err == nil {
+		c.profiles[id] = p
+		return
+	}
+	delete(c.profiles, id)
+}
+
+func (c *Checker) profile(id kraft.NodeID) compat.Profile { return c.profiles[id] }
+
+// Message takes in a message.
+func (c *Checker) Message(m *Message) {
+	x, err := c.read(m)
+	if err != nil {
+		c.undecoded(m)
+		return
+	}
+	if !c.world.known {
+		c.world.learn(x)
+		if !c.world.known {
+			c.hold(m)
+			return
+		}
+		c.release()
+	}
+	c.world.learn(x)
+	c.judge(x)
+}
+
+func (c *Checker) judge(x *crossing) {
+	if j := c.judgeOf(x.from); j != nil {
+		j.saw(x)
+	}
+	if j := c.judgeOf(x.to); j != nil {
+		j.comes(x)
+	}
+}
+
+// undecoded takes in a message that cannot be decoded: neither of its ends can be followed any further.
+func (c *Checker) undecoded(m *Message) {
+	for _, id := range []kraft.NodeID{m.Client, m.Server} {
+		c.Blind(id, "a message that cannot be decoded", m.At)
+	}
+}
+
+// Closed takes in the end of a connection.
+func (c *Checker) Closed(conn ConnID) {
+	if !c.world.known {
+		c.holdOther(held{kind: heldClose, conn: conn})
+		return
+	}
+	for _, j := range c.judges {
+		j.closed(conn)
+	}
+}
+
+// Blind takes in that something about a node was missed.
+func (c *Checker) Blind(id kraft.NodeID, why string, at int64) {
+	if !c.world.known {
+		c.holdOther(held{kind: heldBlind, node: id, why: why, message: Message{At: at}})
+		return
+	}
+	if j := c.judgeOf(id); j != nil {
+		j.blind(why, at)
+	}
+}
+
+func (c *Checker) hold(m *Message) {
+	copied := *m
+	copied.Sent = bytes.Clone(m.Sent)
+	if copied.Got = copied.Sent; !bytes.Equal(m.Sent, m.Got) || m.Got == nil {
+		copied.Got = bytes.Clone(m.Got)
+	}
+	c.holdOther(held{message: copied})
+	c.heldSize += len(m.Sent)
+}
+
+func (c *Checker) holdOther(h held) {
+	if len(c.held) >= maxHeld || c.heldSize > maxHeldBytes {
+		c.held, c.heldSize, c.gaveUp = nil, 0, true
+	}
+	c.held = append(c.held, h)
+}
+
+// release judges what waited.
+func (c *Checker) release() {
+	list := c.held
+	c.held = nil
+	for i := range list {
+		h := &list[i]
+		switch h.kind {
+		case heldMessage:
+			if x, err := c.read(&h.message); err == nil {
+				if c.gaveUp {
+					for _, id := range []kraft.NodeID{x.from, x.to} {
+						if j := c.judgeOf(id); j != nil {
+							j.wire.unclear = true
+						}
+					}
+				}
+				c.judge(x)
+			}
+		case heldClose:
+			c.Closed(h.conn)
+		case heldBlind:
+			c.Blind(h.node, h.why, h.message.At)
+		}
+	}
+}
+
+// judgeOf is the judge of a voter, nil for others.
+func (c *Checker) judgeOf(id kraft.NodeID) *judge {
+	for _, j := range c.judges {
+		if j.id == id {
+			return j
+		}
+	}
+	if id < 0 || c.world.voters.Find(id) == nil || len(c.judges) == maxNodes {
+		return nil
+	}
+	j := &judge{c: c, id: id, why: "not anchored yet", seen: map[fingerprint]*hypothesis{}, accepted: map[fingerprint]*hypothesis{}}
+	j.wire.conns = map[ConnID]bool{}
+	j.stats.Node, j.stats.Unjudged = id, map[string]uint64{}
+	c.judges = append(c.judges, j)
+	slices.SortFunc(c.judges, func(a, b *judge) int { return cmp.Compare(a.id, b.id) })
+	return j
+}
+
+// Report says how far the nodes were judged.
+func (c *Checker) Report() []NodeReport {
+	var list []NodeReport
+	for _, j := range c.judges {
+		list = append(list, j.stats)
+	}
+	return list
+}

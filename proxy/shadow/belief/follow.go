@@ -1,0 +1,256 @@
+package belief
+
+import (
+	"fmt"
+
+	"github.com/understudy-kafka/understudy/kraft"
+	"github.com/understudy-kafka/understudy/wire"
+)
+
+// comes takes in a message on its way to the node.
+func (j *judge) comes(x *crossing) {
+	w := &j.wire
+	if _, known := w.conns[x.conn]; !known {
+		w.conns[x.conn] = false
+	}
+	if !x.reply {
+		if x.event == nil {
+			return // it never arrives
+		}
+		w.asked = append(w.asked, x)
+		if len(w.asked) > maxWaiting {
+			w.asked = w.asked[1:]
+			j.end("too many requests without an answer")
+		}
+	}
+	if len(j.set) == 0 {
+		if x.reply {
+			j.anchorAtAnswer(x)
+		} else {
+			w.fetch = nil
+		}
+		return
+	}
+	j.advance(step{kind: stepOffered, x: x})
+}
+
+const maxWaiting = 512
+
+// saw takes in a message of the node.
+func (j *judge) saw(x *crossing) {
+	w := &j.wire
+	j.stats.Messages++
+	if w.gone {
+		w.gone = false
+		j.revived()
+	}
+	if !w.conns[x.conn] {
+		w.conns[x.conn] = true
+		w.alive++
+	}
+	var asked *crossing
+	if x.reply {
+		for i, q := range w.asked {
+			if q.conn == x.conn {
+				asked = q
+				w.asked = append(w.asked[:i:i], w.asked[i+1:]...)
+				break
+			}
+		}
+	}
+	if _, ok := j.c.profiles[j.id]; !ok {
+		j.unjudged("a release without a profile")
+		return
+	}
+	if j.c.world.voters.Len() < 2 {
+		j.unjudged("a quorum of one voter")
+		return
+	}
+	if x.key == wire.KeyAddRaftVoter || x.key == wire.KeyRemoveRaftVoter {
+		j.blind("a change of voters", x.nanos)
+	}
+	if len(j.set) == 0 && !x.reply {
+		j.anchorAtRequest(x)
+	}
+	if len(j.set) == 0 || x.reply && asked == nil {
+		j.unjudged(j.why)
+		return
+	}
+	j.explainSeen(x, asked)
+}
+
+func (j *judge) unjudged(why string) {
+	if len(j.stats.Unjudged) < 64 || j.stats.Unjudged[why] > 0 {
+		j.stats.Unjudged[why]++
+	}
+}
+
+// explainSeen judges a message of the node.
+func (j *judge) explainSeen(x *crossing, asked *crossing) {
+	j.window.push(j, step{kind: stepSeen, x: x})
+	before := make([]*hypothesis, 0, len(j.set))
+	for _, h := range j.set {
+		if len(before) < maxShown {
+			before = append(before, j.clone(h))
+		}
+	}
+	j.set = j.follow(j.set, step{kind: stepSeen, x: x}, effort{})
+	if len(j.set) == 0 && !j.trial {
+		j.stats.Searches++
+		j.set = j.window.search(j)
+	}
+	switch {
+	case len(j.set) > 0:
+		j.steps++
+		j.stats.Judged++
+		j.stats.Beliefs += uint64(len(j.set))
+		j.stats.MostBelef = max(j.stats.MostBelef, len(j.set))
+		if j.trial && !x.reply && x.key == wire.KeyFetch {
+			j.trial = false
+		}
+	case j.trial:
+		j.end("not anchored yet")
+		j.unjudged(j.why)
+	case j.steps < j.lossyAt:
+		j.end("more possible states than are looked at")
+		j.unjudged(j.why)
+	default:
+		j.diverged(x, asked, before)
+		j.end("after a divergence")
+	}
+	for _, h := range before {
+		j.free(h)
+	}
+}
+
+// maxShown bounds the hypotheses that a report shows.
+const maxShown = 4
+
+func (j *judge) diverged(x, asked *crossing, before []*hypothesis) {
+	j.stats.Diverged++
+	d := Divergence{Node: j.id, Key: x.key, Epoch: x.said.epoch, Number: x.number, Conn: x.conn, At: x.nanos, Said: x.words()}
+	if asked != nil {
+		d.Asked = asked.number
+		d.Said += ", asked " + asked.words()
+	}
+	for _, h := range before {
+		d.Wanted = append(d.Wanted, h.words(x))
+	}
+	if j.c.options.Found != nil {
+		j.c.options.Found(d)
+	}
+}
+
+// advance takes the set over a step that asks for no explanation.
+func (j *judge) advance(s step) {
+	j.window.push(j, s)
+	j.set = j.follow(j.set, s, effort{})
+	if len(j.set) == 0 {
+		j.end("no state is left after a restart")
+	}
+}
+
+// closed takes in the end of a connection.
+func (j *judge) closed(conn ConnID) {
+	w := &j.wire
+	if _, known := w.conns[conn]; !known {
+		return
+	}
+	for i := 0; i < len(w.asked); i++ {
+		if w.asked[i].conn == conn {
+			w.asked = append(w.asked[:i:i], w.asked[i+1:]...)
+			i--
+		}
+	}
+	w.fetch = nil
+	if w.conns[conn] {
+		w.alive--
+		w.gone = w.gone || w.alive == 0
+	}
+	delete(w.conns, conn)
+	if len(j.set) > 0 {
+		j.advance(step{kind: stepClosed, conn: conn})
+	}
+}
+
+func (j *judge) revived() {
+	j.wire.unclear = false
+	if len(j.set) > 0 {
+		j.advance(step{kind: stepRevived})
+	}
+}
+
+// blind takes in that something was missed.
+func (j *judge) blind(why string, _ int64) {
+	j.wire.unclear = true
+	if len(j.set) > 0 {
+		j.end(why)
+	}
+}
+
+// words is a message for people.
+func (x *crossing) words() string {
+	c := &x.said
+	s := wire.Name(x.key)
+	if x.key == wire.KeyVote && c.preVote {
+		s = "PreVote"
+	}
+	if !x.reply {
+		switch x.key {
+		case wire.KeyFetch:
+			return fmt.Sprintf("%s(replica %v epoch %d offset %d last epoch %d high watermark %d)", s, c.replica.ID, c.epoch, c.offset, c.last, c.hw)
+		case wire.KeyVote:
+			return fmt.Sprintf("%s(candidate %v epoch %d log %d@%d)", s, c.leader, c.epoch, c.offset, c.last)
+		}
+		return fmt.Sprintf("%s(leader %v epoch %d)", s, c.leader, c.epoch)
+	}
+	return s + " answer " + c.words(x.key)
+}
+
+func (c *content) words(key int16) string {
+	if c.top != kraft.None {
+		return c.top.String()
+	}
+	s := fmt.Sprintf("%v leader %v epoch %d", c.err, c.leader, c.epoch)
+	switch key {
+	case wire.KeyVote:
+		s += fmt.Sprintf(" granted %t", c.granted)
+	case wire.KeyFetch:
+		s += fmt.Sprintf(" high watermark %d", c.hw)
+		if c.diverge != nowhere {
+			s += fmt.Sprintf(" diverging %v", c.diverge)
+		}
+		if c.snapshot != nowhere {
+			s += fmt.Sprintf(" snapshot %v", c.snapshot)
+		}
+		if len(c.batches) > 0 {
+			s += fmt.Sprintf(" records to %d", c.batches[len(c.batches)-1].Last)
+		}
+	}
+	return s
+}
+
+// words is what a hypothesis knows, and what it would have explained in place of the message.
+func (h *hypothesis) words(x *crossing) string {
+	s := fmt.Sprintf("epoch %d %v, %v", h.m.QuorumState().Epoch, h.m.Role(), &h.view)
+	if h.dead {
+		s += ", dead"
+	}
+	for i := range h.open {
+		s += fmt.Sprintf("; %s to %v answered %t failed %t", wire.Name(h.open[i].key), h.open[i].record, h.open[i].answer != nil, h.open[i].failed)
+	}
+	if x.reply {
+		if i := h.askedOn(x.conn); i >= 0 {
+			s += fmt.Sprintf("; taken %t", h.asked[i].taken)
+			for k := range h.asked[i].could {
+				s += "; could answer " + h.asked[i].could[k].said.words(x.key)
+			}
+		}
+		return s
+	}
+	for i := range h.sent {
+		o := &h.sent[i]
+		s += fmt.Sprintf("; has built %s to %v (epoch %d offset %d high watermark %d)", wire.Name(o.key), o.record, o.said.epoch, o.said.offset, o.said.hw)
+	}
+	return s
+}

@@ -1,0 +1,214 @@
+package belief
+
+import (
+	"github.com/understudy-kafka/understudy/kraft"
+)
+
+// judge keeps what one node may be: the set of hypotheses that explain all that crossed its wires so far.
+type judge struct {
+	c  *Checker
+	id kraft.NodeID
+
+	set     []*hypothesis // empty: not anchored
+	trial   bool          // anchored on a guess that the node has yet to confirm
+	why     string        // not anchored: the reason
+	records []kraft.NodeID
+	config  kraft.Config
+
+	now      kraft.Instant
+	at       *hypothesis // whose event is in hand
+	choosing bool
+	extended bool // a leader's log grew by what a message shows: what the node took before that matters
+	role     kraft.RoleAction
+	actions  kraft.Actions
+	pool     []*hypothesis
+	seen     map[fingerprint]*hypothesis
+	accepted map[fingerprint]*hypothesis
+	queue    []*hypothesis
+
+	window  window
+	steps   uint64 // messages explained
+	lossyAt uint64 // since when an empty set proves nothing
+	spent   int    // states looked at for the message in hand
+
+	wire  wires
+	stats NodeReport
+}
+
+// The bounds of a search.
+const (
+	maxBeliefs = 512    // hypotheses that are kept
+	maxStates  = 20_000 // looked at for one message
+	deepStates = 60_000 // in a search of the past
+	healing    = 5000   // messages that have to be explained after something was given up
+)
+
+// lossy notes that a state was given up that may have been the true one.
+func (j *judge) lossy() { j.lossyAt = j.steps + healing }
+
+func (j *judge) clone(h *hypothesis) *hypothesis {
+	var next *hypothesis
+	if n := len(j.pool); n > 0 {
+		next, j.pool = j.pool[n-1], j.pool[:n-1]
+	} else {
+		next = new(hypothesis)
+	}
+	h.copyInto(next)
+	return next
+}
+
+func (j *judge) free(h *hypothesis) {
+	if len(j.pool) < maxBeliefs {
+		j.pool = append(j.pool, h)
+	}
+}
+
+// effort says how far a search goes.
+type effort struct {
+	surprises uint8 // steps that the node takes by itself, before one message
+	early     uint8 // and, over a whole window, those that no message asked for when they happened
+}
+
+// explain finds all states in which the message could have been written. The hypotheses of the set stay as they are.
+//
+// A state that explains the message is not followed any further: whatever else the node may have done by then it may as well have
+// done a moment later. But if the message shows an append, it may have done it before the append.
+func (j *judge) explain(set []*hypothesis, x *crossing, e effort) (next []*hypothesis) {
+	clear(j.seen)
+	clear(j.accepted)
+	j.queue = j.queue[:0]
+	for _, h := range set {
+		c := j.clone(h)
+		c.surprises = 0
+		j.enqueue(c)
+	}
+	defer j.release()
+	for at := 0; at < len(j.queue); at++ {
+		h := j.queue[at]
+		if j.spent++; j.spent > j.limit() {
+			j.lossy()
+			continue
+		}
+		j.absorb(h)
+		var ok bool
+		j.extended = false
+		if next, ok = j.accept(next, h, x); ok && !j.extended {
+			j.done(h)
+			continue
+		}
+		j.expand(h, e, j.enqueue)
+		j.done(h)
+	}
+	return next
+}
+
+// release gives back what a search has looked at.
+func (j *judge) release() {
+	for _, h := range j.queue {
+		j.free(h)
+	}
+	j.queue = j.queue[:0]
+}
+
+// enqueue plans to look at a hypothesis, unless an equal one is planned or was looked at.
+func (j *judge) enqueue(n *hypothesis) {
+	key := n.fingerprint()
+	switch known := j.seen[key]; {
+	case known == nil:
+	case known.queued:
+		known.admit(n, true)
+		j.free(n)
+		return
+	case !known.admit(n, false):
+		j.free(n)
+		return
+	}
+	n.queued = true
+	j.seen[key] = n
+	j.queue = append(j.queue, n)
+}
+
+// done ends the look at a hypothesis. It stays to be compared with until the search ends.
+func (j *judge) done(h *hypothesis) { h.queued = false }
+
+// keep adds a hypothesis to a set, unless it has an equal one.
+func (j *judge) keep(set []*hypothesis, h *hypothesis) []*hypothesis {
+	key := h.fingerprint()
+	if known := j.accepted[key]; known != nil {
+		known.admit(h, true)
+		j.free(h)
+		return set
+	}
+	if len(set) >= maxBeliefs {
+		j.lossy()
+		j.free(h)
+		return set
+	}
+	j.accepted[key] = h
+	return append(set, h)
+}
+
+func (j *judge) limit() int {
+	if j.window.replaying {
+		return min(maxStates, j.window.budget)
+	}
+	return maxStates
+}
+
+// absorb asks the requests that were not taken yet what they would be answered in this state. Where taking one changes nothing,
+// the answer is all there is to it, and no hypothesis of its own is needed.
+func (j *judge) absorb(h *hypothesis) {
+	waiting := 0
+	for i := range h.asked {
+		if !h.asked[i].taken {
+			waiting++
+		}
+	}
+	if waiting == 0 {
+		return
+	}
+	before := h.m.Likeness()
+	for i := range h.asked {
+		s := &h.asked[i]
+		if s.taken || s.closed || s.x.event == nil || s.passive && s.serial == h.serial {
+			continue
+		}
+		s.passive, s.serial = false, h.serial
+		if j.mayBeLonger(h, s.x) {
+			continue
+		}
+		try := j.clone(h)
+		t := &try.asked[i]
+		t.taken, t.could = true, nil
+		j.event(try, s.x.event, idle)
+		s.observer = j.observes(h, s.x)
+		if s.observer || !try.dead && try.m.Likeness() == before && try.view.End == h.view.End && len(try.sent) == len(h.sent) {
+			s.passive = true
+			t = &try.asked[i]
+			for _, a := range t.could {
+				s.note(a)
+			}
+			s.open = t.open
+		}
+		j.free(try)
+	}
+}
+
+// observes reports whether a request is a Fetch of somebody who is no voter, to a leader.
+func (j *judge) observes(h *hypothesis, x *crossing) bool {
+	l, ok := h.m.Role().(*kraft.Leader)
+	if !ok {
+		return false
+	}
+	f, ok := x.event.(*kraft.ReceiveFetch)
+	if !ok {
+		return false
+	}
+	for i := range l.Voters {
+		v := kraft.Voter{Key: l.Voters[i].Key}
+		if v.Matches(f.Replica) {
+			return false
+		}
+	}
+	return true
+}

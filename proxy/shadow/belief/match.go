@@ -1,0 +1,313 @@
+package belief
+
+import (
+	"slices"
+
+	"github.com/understudy-kafka/understudy/kraft"
+	"github.com/understudy-kafka/understudy/wire"
+)
+
+// accept takes in a message that was seen leaving the node, and keeps the hypothesis if it has an explanation for it. h stays as
+// it is.
+func (j *judge) accept(next []*hypothesis, h *hypothesis, x *crossing) (_ []*hypothesis, ok bool) {
+	try := j.clone(h)
+	if x.reply {
+		if ok = j.acceptReply(try, x); ok {
+			return j.keep(next, try), true
+		}
+		j.free(try)
+		return next, false
+	}
+	for _, stale := range []bool{false, true} {
+		if j.acceptRequest(try, x, stale) {
+			next, ok = j.keep(next, try), true
+			try = j.clone(h)
+		}
+	}
+	j.free(try)
+	return next, ok
+}
+
+func (j *judge) acceptReply(h *hypothesis, x *crossing) bool {
+	i := h.askedOn(x.conn)
+	if i < 0 || len(h.asked[i].could) == 0 {
+		return false
+	}
+	if len(x.said.batches) > 0 && !j.extend(h, x.said.batches) {
+		return false
+	}
+	s := &h.asked[i]
+	if !slices.ContainsFunc(s.could, func(a answer) bool { return a.explains(&x.said, s, x.key) }) {
+		return false
+	}
+	if !s.taken && s.observer {
+		j.event(h, s.x.event, idle)
+		i = h.askedOn(x.conn)
+	}
+	j.settle(h, i)
+	return true
+}
+
+// explains reports whether the answer is the one that was seen.
+func (a *answer) explains(c *content, s *askedSlot, key int16) bool {
+	if key == wire.KeyFetchSnapshot {
+		return a.explainsSnapshot(c)
+	}
+	if a.said.top != c.top {
+		return false
+	}
+	if c.top != kraft.None && key != wire.KeyUpdateRaftVoter {
+		return true
+	}
+	if a.said.err != c.err || a.said.leader != c.leader || a.said.epoch != c.epoch {
+		return false
+	}
+	switch key {
+	case wire.KeyVote:
+		return a.said.granted == c.granted
+	case wire.KeyFetch:
+		return a.explainsFetch(c, s)
+	case wire.KeyDescribeQuorum:
+		return c.err != kraft.None || a.explainsDescription(c)
+	}
+	return true
+}
+
+// explainsFetch compares what a Fetch was answered. Which snapshots a node has nobody but itself decides: a position that one
+// may cover can be answered with it. It changes nothing.
+func (a *answer) explainsFetch(c *content, s *askedSlot) bool {
+	asked := &s.x.said
+	if c.err != kraft.None {
+		return !c.records && c.hw == a.said.hw
+	}
+	if a.leads && c.snapshot != nowhere {
+		covered := asked.offset == 0 || asked.offset < c.logStart || asked.last < c.snapshot.Epoch || asked.offset <= c.snapshot.Offset
+		return covered && !c.records && c.diverge == nowhere && c.hw == a.said.hw && c.snapshot.Offset <= c.hw
+	}
+	if c.hw != a.said.hw || c.diverge != a.said.diverge || c.snapshot != a.said.snapshot {
+		return false
+	}
+	if !a.valid {
+		return !c.records
+	}
+	if !c.records {
+		return !a.some
+	}
+	return len(c.batches) == 0 || c.batches[0].Base <= asked.offset && asked.offset <= c.batches[0].Last
+}
+
+// explainsSnapshot compares what a FetchSnapshot was answered: only whether the node leads. Answers with an error cannot be
+// written by Kafka and leave it as UNKNOWN_SERVER_ERROR (Kafka: FetchSnapshotResponse with null records).
+func (a *answer) explainsSnapshot(c *content) bool {
+	if a.said.top != kraft.None {
+		return c.top == a.said.top
+	}
+	switch a.said.err {
+	case kraft.FencedLeaderEpoch, kraft.UnknownLeaderEpoch, kraft.NotLeaderOrFollower, kraft.BrokerNotAvailable, kraft.UnknownTopicOrPartition:
+		return c.top == kraft.UnknownServerError || c.err == a.said.err && c.top == kraft.None
+	}
+	if c.top == kraft.UnknownServerError {
+		return true
+	}
+	return c.top == kraft.None && c.leader == a.said.leader && c.epoch == a.said.epoch
+}
+
+func (a *answer) explainsDescription(c *content) bool {
+	if a.said.hw != c.hw || len(a.said.ends) != len(c.ends) {
+		return false
+	}
+	for _, v := range a.said.ends {
+		i := slices.IndexFunc(c.ends, func(e replicaEnd) bool { return e.id == v.id })
+		if i < 0 || v.id != c.leader && c.ends[i].end != v.end {
+			return false
+		}
+	}
+	return true
+}
+
+// extend makes the log hold the batches that the node was seen serving: those that are known must be the same, those behind the
+// end were appended by the leader since.
+func (j *judge) extend(h *hypothesis, batches []kraft.Batch) bool {
+	for i := range batches {
+		b := &batches[i]
+		if b.Base < h.view.End {
+			if !h.holds(b) {
+				return false
+			}
+			continue
+		}
+		if b.Base > h.view.End {
+			return false
+		}
+		if !j.appendServed(h, b) {
+			return false
+		}
+	}
+	return true
+}
+
+// holds reports whether the log has the batch, as far as it is known.
+func (h *hypothesis) holds(b *kraft.Batch) bool {
+	known := h.tail.find(b.Base)
+	if known == nil {
+		return h.tail == nil || h.tail.oldest() > b.Base
+	}
+	if known.Size == 0 { // of a leader's unseen tail: only its end and epoch are known
+		return known.Epoch == b.Epoch
+	}
+	if known.Base != b.Base || known.Last != b.Last || known.Epoch != b.Epoch {
+		return false
+	}
+	return sameControl(known.Control, b.Control)
+}
+
+func (b *batchNode) oldest() kraft.Offset {
+	for b.before != nil {
+		b = b.before
+	}
+	return b.Base
+}
+
+// sameControl compares the LeaderChange records of a batch.
+func sameControl(a, b []kraft.ControlRecord) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].Type != b[i].Type || a[i].Leader != b[i].Leader || !sameIDs(a[i].VoterIDs, b[i].VoterIDs) || !sameIDs(a[i].Granting, b[i].Granting) {
+			return false
+		}
+	}
+	return true
+}
+
+func sameIDs(a, b []kraft.NodeID) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for _, id := range a {
+		if !slices.Contains(b, id) {
+			return false
+		}
+	}
+	return true
+}
+
+// appendServed is an append by the leader that nobody saw.
+func (j *judge) appendServed(h *hypothesis, b *kraft.Batch) bool {
+	j.extended = true
+	if _, leads := h.leads(); !leads {
+		last, _ := h.view.Epochs.Last()
+		if !h.openTail || b.Epoch != last {
+			return false
+		}
+		h.append(*b)
+		return true
+	}
+	if b.Epoch != h.m.QuorumState().Epoch || len(b.Control) > 0 {
+		return false
+	}
+	j.event(h, &kraft.AppendRequested{
+		Epoch: b.Epoch, Records: int32(b.Last-b.Base) + 1, Size: min(b.Size, maxAppend), Schedule: true,
+	}, idle)
+	j.act(h, lingerDue)
+	return h.view.End == b.Last+1
+}
+
+const maxAppend = 8 << 20
+
+// acceptRequest finds the request among those that the node has built. A stale one, whose answer it will not look at, may stand
+// in the queue for the same node: then it leaves first.
+func (j *judge) acceptRequest(h *hypothesis, x *crossing, stale bool) bool {
+	for i := range h.sent {
+		s := &h.sent[i]
+		if s.key != x.key || !s.anywhere && s.record != x.to && x.to != kraft.NoNode || h.m.Awaits(s.record, s.correlation) == stale ||
+			!j.wrote(h, s, x) {
+			continue
+		}
+		record, anywhere := s.record, s.anywhere
+		if !stale {
+			o := openSlot{conn: x.conn, record: s.record, correlation: s.correlation, key: s.key}
+			h.sent = slices.Delete(h.sent, i, i+1)
+			h.open = append(h.open, o)
+		}
+		h.overtaken(i, record, anywhere)
+		return true
+	}
+	return false
+}
+
+// overtaken drops what was built for a connection record before the i-th request: requests to one node leave in order, so
+// those will not.
+func (h *hypothesis) overtaken(i int, record kraft.NodeID, anywhere bool) {
+	if anywhere {
+		return
+	}
+	kept := h.sent[:0]
+	for k := range h.sent {
+		if k >= i || h.sent[k].record != record || h.sent[k].anywhere || h.m.Awaits(record, h.sent[k].correlation) {
+			kept = append(kept, h.sent[k])
+		}
+	}
+	h.sent = kept
+}
+
+// wrote reports whether the request that was seen is the one that the node has built.
+func (j *judge) wrote(h *hypothesis, s *sentSlot, x *crossing) bool {
+	c, v := &x.said, x.version
+	if s.said.epoch != c.epoch || c.wrong {
+		return false
+	}
+	switch s.key {
+	case wire.KeyVote:
+		if s.said.leader != c.leader || s.said.preVote != c.preVote || v >= 1 && (s.said.replica != c.replica || s.said.voter != c.voter) {
+			return false
+		}
+		return j.reaches(h, s, c)
+	case wire.KeyBeginQuorumEpoch:
+		return s.said.leader == c.leader && (v < 1 || s.said.voter == c.voter)
+	case wire.KeyEndQuorumEpoch:
+		return s.said.leader == c.leader && sameHeirs(s.said.heirs, c.heirs, v)
+	case wire.KeyFetch:
+		if s.said.replica.ID != c.replica.ID || v >= 17 && s.said.replica != c.replica || v >= 18 && s.said.hw != c.hw {
+			return false
+		}
+		return j.reaches(h, s, c)
+	case wire.KeyFetchSnapshot:
+		return s.said.snapshot == c.snapshot && s.said.position == c.position
+	}
+	return true
+}
+
+// reaches compares the log end that a request tells. That of a leader that left office may lie behind what is known.
+func (j *judge) reaches(h *hypothesis, s *sentSlot, c *content) bool {
+	if s.said.offset == c.offset && s.said.last == c.last {
+		return true
+	}
+	last, _ := h.view.Epochs.Last()
+	if !h.openTail || s.said.last != c.last || c.last != last || s.said.offset != h.view.End || c.offset < h.view.End {
+		return false
+	}
+	before := h.view.End
+	h.lengthen(c.offset, c.last)
+	h.openTail = false
+	for i := range h.sent {
+		if o := &h.sent[i].said; o.offset == before && o.last == last {
+			o.offset = c.offset
+		}
+	}
+	return true
+}
+
+// sameHeirs compares preferred successors. Those with equal progress are in any order, so only the set counts.
+func sameHeirs(a, b []kraft.ReplicaKey, version int16) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for _, key := range a {
+		if !slices.ContainsFunc(b, func(k kraft.ReplicaKey) bool { return k.ID == key.ID && (version < 1 || k == key) }) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,87 @@
+package belief
+
+import (
+	"slices"
+
+	"github.com/understudy-kafka/understudy/kraft"
+)
+
+// revive is what may have become of the node while all its connections were closed: it may have lived on, or have died and been
+// started anew from what its disk held. Any message on its way may have been taken before.
+func (j *judge) revive(set []*hypothesis) []*hypothesis {
+	clear(j.seen)
+	clear(j.accepted)
+	j.queue = j.queue[:0]
+	for _, h := range set {
+		j.enqueue(h)
+	}
+	alive := len(j.queue)
+	var next []*hypothesis
+	for at := 0; at < len(j.queue); at++ {
+		h := j.queue[at]
+		if at >= maxStates {
+			j.lossy()
+			continue
+		}
+		for _, flushed := range []bool{true, false} {
+			if !flushed && h.flushed >= h.view.End {
+				continue
+			}
+			if born := j.reborn(h, flushed); born != nil {
+				next = j.keep(next, born)
+			}
+		}
+		if at < alive && !h.dead {
+			next = j.keep(next, j.clone(h))
+		}
+		j.expand(h, effort{}, j.enqueue)
+		j.done(h)
+	}
+	j.release()
+	return next
+}
+
+// reborn is the node as it starts from the disk that the hypothesis has left: what was flushed, or all that was written.
+func (j *judge) reborn(h *hypothesis, onlyFlushed bool) *hypothesis {
+	n := j.clone(h)
+	n.asked = slices.DeleteFunc(n.asked, func(s askedSlot) bool { return s.closed || s.taken })
+	for i := range n.asked { // on a connection of the new life
+		n.asked[i] = askedSlot{x: n.asked[i].x}
+	}
+	n.sent, n.open, n.soon, n.dead = n.sent[:0], n.open[:0], n.soon[:0], false
+	n.openTail = h.openTail || h.m.Role().Kind() == kraft.LeaderRole // it wrote more, and may have kept it
+	n.view.HighWatermark = n.view.Start
+	if onlyFlushed {
+		n.truncate(max(n.flushed, n.view.Start))
+	}
+	n.truncate(n.view.End) // an epoch that was assigned at the end is forgotten
+	n.flushed = n.view.End
+	if j.boot(n) {
+		return n
+	}
+	j.free(n)
+	return nil
+}
+
+// boot makes the machine of a hypothesis from its durable state.
+func (j *judge) boot(h *hypothesis) bool {
+	cfg := j.config
+	cfg.History = append(append([]kraft.HistoryEntry(nil), j.before(h)...), h.history...)
+	cfg.Stored, cfg.HasStored = h.stored, h.stored != kraft.QuorumState{}
+	m, err := kraft.New(cfg)
+	if err != nil {
+		return false
+	}
+	h.m = m
+	j.event(h, &kraft.Start{}, idle)
+	j.act(h, idle)
+	return !h.dead
+}
+
+// before are the control records that the log began with: those of the bootstrap checkpoint, or of the part that was not seen.
+func (j *judge) before(h *hypothesis) []kraft.HistoryEntry {
+	if len(h.history) > 0 && h.history[0].Offset < h.view.Start {
+		return nil
+	}
+	return j.config.History
+}

@@ -1,0 +1,62 @@
+package belief
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/understudy-kafka/understudy/kraft"
+	"github.com/understudy-kafka/understudy/wire"
+)
+
+// message shows a message to the checker, and perhaps changes it before.
+func (s *sim) message(client, server *simNode, r *simRequest, conn ConnID, response []byte) *Message {
+	s.seen++
+	s.number++
+	m := &Message{Conn: conn, Client: client.id, Server: server.id, Key: r.key, Version: r.version, At: s.now * 1000, Number: s.number, Sent: r.body}
+	if response != nil {
+		m.Response, m.Sent = true, response
+	}
+	m.Got = m.Sent
+	if simTrace == client.id || simTrace == server.id {
+		if x, err := s.c.read(m); err == nil {
+			fmt.Printf("%d WIRE %d conn %d %v>%v %s\n", s.now, m.Number, conn.ID, x.from, x.to, x.words())
+		}
+	}
+	s.c.Message(m)
+	return m
+}
+
+// bytes are the records of a batch.
+func (s *sim) bytes(b kraft.Batch) []byte {
+	at := kraft.LogEnd{LastEpoch: b.Epoch, LastOffset: b.Base}
+	if raw := s.records[at]; raw != nil {
+		return raw
+	}
+	var raw []byte
+	if len(b.Control) > 0 {
+		var err error
+		if raw, err = wire.AppendControlBatch(nil, b, 1); err != nil {
+			s.t.Fatal(err)
+		}
+	} else {
+		var values [][]byte
+		for o := b.Base; o <= b.Last; o++ {
+			values = append(values, fmt.Appendf(nil, "%d of %d", o, b.Epoch))
+		}
+		raw = wire.AppendDataBatch(nil, b.Base, b.Epoch, 1, values...)
+	}
+	s.records[at] = raw
+	return raw
+}
+
+func (s *sim) report(t testing.TB) {
+	for _, d := range s.found {
+		t.Logf("node %v, message %d: %s", d.Node, d.Number, d.Said)
+		for _, w := range d.Wanted {
+			t.Logf("    %s", w)
+		}
+	}
+	for _, r := range s.c.Report() {
+		t.Logf("%+v", r)
+	}
+}

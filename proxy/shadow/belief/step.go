@@ -1,0 +1,236 @@
+package belief
+
+import (
+	"slices"
+
+	"github.com/understudy-kafka/understudy/kraft"
+)
+
+var idle kraft.TimerSet // no timer is due
+
+// act is a role action. Kafka has one between any two messages; whatever it sends it sends then.
+func (j *judge) act(h *hypothesis, due kraft.TimerSet) {
+	if len(h.soon) > 0 {
+		due = union(due, h.soon)
+	}
+	j.event(h, &j.role, due)
+}
+
+func union(due kraft.TimerSet, more []kraft.Timer) kraft.TimerSet {
+	var all kraft.TimerSet
+	due.Each(func(t kraft.Timer) { all.Add(t) })
+	for _, t := range more {
+		all.Add(t)
+	}
+	return all
+}
+
+// take lets the node take a request.
+func (j *judge) take(h *hypothesis, i int) {
+	s := &h.asked[i]
+	s.taken = true
+	x, closed := s.x, s.closed
+	if !closed {
+		s.could = nil
+	}
+	j.event(h, x.event, idle)
+	if closed {
+		j.settle(h, i)
+	}
+}
+
+// settle ends a request that is answered, or whose answer nobody will see. If the machine still has it parked, its time is over.
+func (j *judge) settle(h *hypothesis, i int) {
+	id, parked := h.asked[i].x.id, h.asked[i].parked
+	h.dropAsked(i)
+	if parked {
+		j.event(h, &kraft.ParkedExpired{Request: id}, idle)
+	}
+}
+
+// deliver lets the node take the answer to a request of its own, or learn that there will be none.
+func (j *judge) deliver(h *hypothesis, i int) {
+	s := h.open[i]
+	h.open = slices.Delete(h.open, i, i+1)
+	about := kraft.Response{From: s.record, CorrelationID: s.correlation}
+	if s.answer == nil {
+		about.Error = kraft.BrokerNotAvailable
+		j.event(h, &kraft.RequestFailed{Response: about, API: kraft.APIKey(s.key)}, idle)
+	} else if address(s.answer.event, about) {
+		before := h.view.Start
+		j.event(h, s.answer.event, idle)
+		if s.answer.opaque && h.view.Start != before {
+			j.lossy() // a snapshot took effect that was not seen
+		}
+	}
+}
+
+// address makes an answer one to the request that this hypothesis' machine has sent.
+func address(event kraft.Event, about kraft.Response) bool {
+	var r *kraft.Response
+	switch e := event.(type) {
+	case *kraft.ReceiveVoteResponse:
+		r = &e.Response
+	case *kraft.ReceiveBeginQuorumEpochResponse:
+		r = &e.Response
+	case *kraft.ReceiveEndQuorumEpochResponse:
+		r = &e.Response
+	case *kraft.ReceiveFetchResponse:
+		r = &e.Response
+	case *kraft.ReceiveFetchSnapshotResponse:
+		r = &e.Response
+	case *kraft.ReceiveAPIVersionsResponse:
+		r = &e.Response
+	case *kraft.ReceiveUpdateRaftVoterResponse:
+		r = &e.Response
+	case *kraft.ReceiveAddRaftVoterResponse:
+		r = &e.Response
+	case *kraft.ReceiveRemoveRaftVoterResponse:
+		r = &e.Response
+	default:
+		return false
+	}
+	r.From, r.CorrelationID = about.From, about.CorrelationID
+	return true
+}
+
+// expand follows every hidden step that is open to a hypothesis.
+func (j *judge) expand(h *hypothesis, e effort, emit func(*hypothesis)) {
+	if h.dead {
+		return
+	}
+	surprises := h.surprises < e.surprises && (e.early == 0 || h.early < e.early)
+	surprise := func(next *hypothesis) {
+		next.surprises++
+		next.early += early(e)
+		emit(next)
+	}
+	then := func(next *hypothesis) {
+		if surprises {
+			j.overslept(next, surprise)
+		}
+		j.act(next, idle)
+		emit(next)
+	}
+	for i := range h.asked {
+		if s := &h.asked[i]; !s.taken && (!s.passive || s.serial != h.serial) && s.x.event != nil {
+			next := j.clone(h)
+			j.take(next, i)
+			then(next)
+			if j.mayBeLonger(h, s.x) {
+				next = j.clone(h)
+				next.lengthen(s.x.said.offset+1, s.x.said.last)
+				j.take(next, i)
+				then(next)
+			}
+		}
+	}
+	for i := range h.open {
+		s := &h.open[i]
+		if s.answer == nil && !s.failed || s.answer != nil && s.answer.event == nil {
+			continue
+		}
+		next := j.clone(h)
+		j.deliver(next, i)
+		then(next)
+	}
+	if surprises {
+		j.surprise(h, surprise)
+	}
+}
+
+// overslept follows a node whose timer has run out by the time it acts on a message that it took: the timer comes first. h is
+// as the message has left it.
+func (j *judge) overslept(h *hypothesis, emit func(*hypothesis)) {
+	fire := func(due kraft.TimerSet) {
+		next := j.clone(h)
+		j.act(next, due)
+		j.act(next, idle)
+		emit(next)
+	}
+	switch h.m.Role().(type) {
+	case *kraft.Unattached, *kraft.Prospective, *kraft.Candidate, *kraft.Resigned:
+		fire(electionDue)
+	case *kraft.Leader:
+		fire(checkQuorumDue)
+	case *kraft.Follower:
+		fire(fetchDue)
+		fire(updateVoterDue)
+	}
+}
+
+func early(e effort) uint8 { return min(e.early, 1) }
+
+// mayBeLonger reports whether a vote depends on the end of a log that is not known.
+func (j *judge) mayBeLonger(h *hypothesis, x *crossing) bool {
+	if _, ok := x.event.(*kraft.ReceiveVoteRequest); !ok || !h.openTail {
+		return false
+	}
+	last, _ := h.view.Epochs.Last()
+	return x.said.last == last && x.said.offset >= h.view.End
+}
+
+// lengthen adds records that a leader wrote and that nobody was served before it left office.
+func (h *hypothesis) lengthen(end kraft.Offset, epoch kraft.Epoch) {
+	if end > h.view.End {
+		h.append(kraft.Batch{Base: h.view.End, Last: end - 1, Epoch: epoch})
+	}
+}
+
+func timer(kind kraft.TimerKind) kraft.TimerSet { return kraft.Timers(kraft.Timer{Kind: kind}) }
+
+var (
+	updateVoterDue = timer(kraft.UpdateVoterTimer)
+	electionDue    = timer(kraft.ElectionTimer)
+	fetchDue       = timer(kraft.FetchTimer)
+	checkQuorumDue = timer(kraft.CheckQuorumTimer)
+	lingerDue      = timer(kraft.LingerTimer)
+	backoffDue     = timer(kraft.ElectionBackoffTimer)
+)
+
+// surprise follows the steps that a node takes by itself: a timer runs out, its state machine has it resign.
+func (j *judge) surprise(h *hypothesis, emit func(*hypothesis)) {
+	fire := func(due kraft.TimerSet) {
+		next := j.clone(h)
+		j.act(next, due)
+		j.act(next, idle)
+		emit(next)
+	}
+	switch r := h.m.Role().(type) {
+	case *kraft.Unattached, *kraft.Prospective, *kraft.Resigned:
+		fire(electionDue)
+	case *kraft.Candidate:
+		fire(electionDue)
+		if r.BackingOff {
+			fire(backoffDue)
+		}
+	case *kraft.Leader:
+		fire(checkQuorumDue)
+		due := timer(kraft.BeginQuorumEpochTimer)
+		for i := range r.Voters {
+			due.Add(kraft.Timer{Kind: kraft.SilenceTimer, Peer: r.Voters[i].Key})
+		}
+		j.connections(h, &due)
+		fire(due)
+	case *kraft.Follower:
+		fire(fetchDue)
+		fire(updateVoterDue)
+	}
+	var due kraft.TimerSet
+	if j.connections(h, &due) {
+		fire(due)
+		if _, ok := h.m.Role().(*kraft.Follower); ok {
+			due.Add(kraft.Timer{Kind: kraft.UpdateVoterTimer})
+			fire(due)
+		}
+	}
+}
+
+// connections adds the timers of all connection records: a request has timed out, a pause after a failure is over.
+func (j *judge) connections(h *hypothesis, due *kraft.TimerSet) bool {
+	for _, id := range j.records {
+		due.Add(kraft.PeerTimer(kraft.RequestTimer, id))
+		due.Add(kraft.PeerTimer(kraft.BackoffTimer, id))
+	}
+	return h.m.Busy()
+}

@@ -1,0 +1,148 @@
+package shadow
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/understudy-kafka/understudy/kraft"
+	"github.com/understudy-kafka/understudy/proxy/shadow/belief"
+	"github.com/understudy-kafka/understudy/recordings"
+	"github.com/understudy-kafka/understudy/wire"
+)
+
+// tier2Rule stands for all that the second tier judges: the decisions of each voter, by the states that it may be in.
+var tier2Rule = Rule{
+	ID: "T2", Name: "explained",
+	Says:   "every message of a voter is one that a correct controller of its release could have written, after all that came to it",
+	Source: "the engine of Kafka's release (package kraft), over every order of events that the wire leaves open",
+	Why:    "the controller decides something that Kafka's does not: whatever it is, the others rely on it",
+}
+
+// second is the second tier, if it is wanted. It is on trial: what it cannot explain is told, and is no part of the verdict.
+type second struct {
+	*belief.Checker
+	unexplained []Finding
+}
+
+// maxUnexplained bounds the messages without an explanation that are told.
+const maxUnexplained = 100
+
+// withTier2 adds the second tier.
+func (c *Checker) withTier2() {
+	c.second = &second{Checker: belief.New(belief.Options{Found: c.unexplained})}
+}
+
+// software passes on which release a node is.
+func (s *second) software(id kraft.NodeID, name, version string) {
+	if s == nil {
+		return
+	}
+	if name != javaClient {
+		version = name + " " + version
+	}
+	s.Release(id, version)
+}
+
+// request passes on a request of the raft layer.
+func (s *second) request(c *Checker, k *conn, o *recordings.Observation, sender *node, h wire.RequestHeader, sent, got []byte) {
+	if s == nil || !s.concerned(k, h.Key) {
+		return
+	}
+	m := belief.Message{
+		Conn: belief.ConnID{Stream: k.key.stream, ID: k.key.id}, Client: idOf(sender), Server: idOf(c.server(k)), Key: h.Key, Version: h.Version,
+		Sent: sent, Got: got, At: o.At.Seen, Number: o.Number,
+	}
+	s.Message(&m)
+}
+
+// response passes on a response of the raft layer. sent is its body as the server wrote it.
+func (s *second) response(c *Checker, k *conn, o *recordings.Observation, x *wire.Exchange, sent []byte, withheld withheldParts) {
+	if s == nil || !s.concerned(k, x.Header.Key) {
+		return
+	}
+	m := belief.Message{
+		Conn: belief.ConnID{Stream: k.key.stream, ID: k.key.id}, Client: idOf(k.client), Server: idOf(c.server(k)), Response: true,
+		Key: x.Header.Key, Version: x.Header.Version, Sent: sent, Got: sent, Withheld: len(withheld) > 0, At: o.At.Seen, Number: o.Number,
+	}
+	switch f := o.Fault; {
+	case f == nil:
+	case !f.Delivered:
+		m.Got = nil
+	case f.Sent != nil && !c.options.FaultAsPeer:
+		if _, body, err := wire.ParseResponseHeader(o.Frame.Bytes, x.Header.Key, x.Header.Version); err == nil {
+			m.Got = body
+		} else {
+			m.Got = nil
+		}
+	}
+	s.Message(&m)
+}
+
+// concerned reports whether a message belongs to the raft layer: DescribeQuorum goes to brokers as well.
+func (s *second) concerned(k *conn, key int16) bool {
+	if _, ok := kindOf(key, wire.Request); !ok {
+		return false
+	}
+	return k.ep.raft || k.ep.grade >= given
+}
+
+// closed passes on the end of a connection.
+func (s *second) closed(k *conn) {
+	if s != nil {
+		s.Closed(belief.ConnID{Stream: k.key.stream, ID: k.key.id})
+	}
+}
+
+// blind passes on that something on a connection was missed.
+func (s *second) blind(c *Checker, k *conn, why string, at int64) {
+	if s == nil {
+		return
+	}
+	for _, n := range []*node{c.server(k), k.client} {
+		if n != nil {
+			s.Blind(n.id, why, at)
+		}
+	}
+}
+
+// unexplained notes what no state explains.
+func (c *Checker) unexplained(d belief.Divergence) {
+	says := d.Said
+	if len(d.Wanted) > 0 {
+		says += ". No state that node " + d.Node.String() + " may be in explains it; it would be, at best: " + strings.Join(d.Wanted, " | or: ")
+	}
+	proof := Evidence{Stream: d.Conn.Stream, Conn: d.Conn.ID, Number: d.Number, At: d.At, Line: d.Said}
+	list := []Evidence{proof}
+	if d.Asked != 0 {
+		list = []Evidence{{Stream: d.Conn.Stream, Conn: d.Conn.ID, Number: d.Asked, At: d.At, Line: "what it answers"}, proof}
+	}
+	if len(c.second.unexplained) >= maxUnexplained {
+		return
+	}
+	c.second.unexplained = append(c.second.unexplained, c.found(&tier2Rule, d.Node, d.Epoch, fmt.Sprint(d.Key), says, list...))
+}
+
+// tier2Notes says how far the second tier came.
+func (c *Checker) tier2Notes(r *Report) {
+	if c.second == nil {
+		return
+	}
+	r.Tier2, r.Unexplained = c.second.Report(), slices.Clone(c.second.unexplained)
+	for i := range r.Unexplained {
+		f := &r.Unexplained[i]
+		r.Notes = append(r.Notes, "tier 2 (experimental, no part of the verdict): packet "+fmt.Sprint(f.Proof[len(f.Proof)-1].Number)+": node "+f.Node.String()+": "+f.Text)
+	}
+	for _, n := range r.Tier2 {
+		var reasons []string
+		for why, count := range n.Unjudged {
+			reasons = append(reasons, fmt.Sprintf("%d %s", count, why))
+		}
+		slices.Sort(reasons)
+		text := fmt.Sprintf("tier 2: node %s: %d of %d messages explained", n.Node, n.Judged, n.Messages)
+		if len(reasons) > 0 {
+			text += "; not judged: " + strings.Join(reasons, ", ")
+		}
+		r.Notes = append(r.Notes, text)
+	}
+}
