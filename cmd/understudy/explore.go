@@ -34,7 +34,7 @@ committed. What breaks one is told step by step, by the shortest way there, and 
 Without a model all are explored. A budget may be changed to look further.`,
 		Example: `  understudy explore --list
   understudy explore restart
-  understudy explore replication --epochs 3 --budget timeouts=3,appends=1`,
+  understudy explore replication --epochs 3 --budget timeouts=3,appends=1   looks further: many millions of states`,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			var names []string
 			for _, m := range explore.Models() {

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"context"
 	"net"
 	"net/netip"
 	"runtime"
@@ -45,5 +46,39 @@ func TestReadSockets_SeesAConnectionOfThisProcess(t *testing.T) {
 	all, err := readSockets()
 	if err != nil || !slices.Contains(all, want) {
 		t.Errorf("%v is not among %v, %v", want, all, err)
+	}
+}
+
+// A connection to a controller's real port from the proxy's address is counted, one from anywhere else is named, even
+// when it is closed before the table is read.
+func TestWatchBypass_NamesWhatGoesAroundTheProxy(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the socket table is Linux's")
+	}
+	for _, c := range []struct {
+		name, from string
+		around     bool
+	}{{"through the proxy", DialFrom, false}, {"around it", "127.0.0.1", true}} {
+		t.Run(c.name, func(t *testing.T) {
+			l, err := net.Listen("tcp4", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(c.from)}}
+			conn, err := dialer.Dial("tcp4", l.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = conn.Close()
+			this := conn.LocalAddr().String() + " -> " + conn.RemoteAddr().String() + " (controller 1)"
+			q := &Quorum{members: []*member{{Node: Node{ID: 1, Controller: true, Listener: l.Addr().String()}}}}
+			ended, end := context.WithCancel(t.Context())
+			end() // it reads at least once
+			b, err := q.WatchBypass(ended)
+			if err != nil || slices.Contains(b.Around, this) != c.around || !c.around && b.Proxied == 0 {
+				t.Errorf("%+v, %v after %s", b, err, this)
+			}
+		})
 	}
 }
