@@ -86,12 +86,12 @@ func runExplore(cmd *cobra.Command, flags *exploreFlags, names []string) error {
 // exploreModel prints what there is to say of one model.
 func exploreModel(cmd *cobra.Command, m *explore.Model, limit int) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(25)) // nearly all memory is in a few tables that stay
-	out, start := cmd.OutOrStdout(), time.Now()
-	r, err := explore.Explore(m, explore.Options{Limit: limit, Progress: func(states, depth int) {
+	ctx, out, start := cmd.Context(), cmd.OutOrStdout(), time.Now()
+	r, err := explore.Explore(m, explore.Options{Limit: limit, Stop: func() bool { return ctx.Err() != nil }, Progress: func(states, depth int) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %d states, depth %d, %v\n", m.Name, states, depth, time.Since(start).Round(time.Second))
 	}})
 	switch {
-	case errors.Is(err, explore.ErrLimit), errors.Is(err, explore.ErrBounds):
+	case errors.Is(err, explore.ErrLimit), errors.Is(err, explore.ErrBounds), errors.Is(err, explore.ErrStopped):
 		return &exitError{exitInconclusive, err}
 	case err != nil:
 		return usageError("%w", err)

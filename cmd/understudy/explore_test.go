@@ -35,6 +35,18 @@ func TestExplore_Outcomes(t *testing.T) {
 	}
 }
 
+func TestExplore_InterruptEndsItAtOnce(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	var out, errs strings.Builder
+	if code := run(ctx, []string{"explore", "replication"}, strings.NewReader(""), &out, &errs); code != exitInconclusive {
+		t.Errorf("exit code %d, want %d", code, exitInconclusive)
+	}
+	if !strings.Contains(errs.String(), "stopped before the end: ") || out.Len() > 0 {
+		t.Errorf("%s%s", out.String(), errs.String())
+	}
+}
+
 func TestExplore_ListsTheModels(t *testing.T) {
 	var out, errs strings.Builder
 	if code := run(context.Background(), []string{"explore", "--list"}, strings.NewReader(""), &out, &errs); code != exitFine {

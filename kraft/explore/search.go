@@ -17,6 +17,8 @@ type Options struct {
 	Limit int
 	// Asymmetric looks at every state, also those that differ from another one in the names of nodes only.
 	Asymmetric bool
+	// Stop is asked after each state; true ends the search with ErrStopped.
+	Stop func() bool
 	// Progress is called now and then.
 	Progress func(states, depth int)
 }
@@ -41,6 +43,9 @@ type Report struct {
 
 // ErrLimit says that there are more states than the search was allowed to look at.
 var ErrLimit = errors.New("the limit of states is reached")
+
+// ErrStopped says that the caller wanted no more.
+var ErrStopped = errors.New("stopped before the end")
 
 // ErrBounds says that the explorer's tables cannot hold the model.
 var ErrBounds = errors.New("the model is too large")
@@ -126,6 +131,9 @@ func (q *search) expandLevel() (done bool, err error) {
 			return true, fmt.Errorf("model %s: %w: %d states at depth %d", q.x.model.Name, ErrLimit, len(q.parents), q.report.Depth)
 		case choice > 1<<16-1 || len(q.x.packets) >= 1<<argBits || len(q.parents) > 1<<32-1<<20:
 			return true, fmt.Errorf("model %s: %w: %d packets, %d states", q.x.model.Name, ErrBounds, len(q.x.packets), len(q.parents))
+		}
+		if q.o.Stop != nil && q.o.Stop() {
+			return true, fmt.Errorf("model %s: %w: %d states at depth %d", q.x.model.Name, ErrStopped, len(q.parents), q.report.Depth)
 		}
 		if q.o.Progress != nil && number%(1<<20) == 0 {
 			q.o.Progress(len(q.parents), q.report.Depth)
