@@ -89,10 +89,11 @@ type ReceiveEndQuorumEpochResponse struct {
 // RecordsFault tells what is wrong with the records of a Fetch response.
 type RecordsFault uint8
 
-// A driver checks the bytes before it hands over the batches. Batches lists the whole ones before the fault.
+// A driver checks the bytes before it hands over the batches. Batches lists the sound ones before the fault.
 const (
 	RecordsFine    RecordsFault = iota
-	RecordsCorrupt              // a checksum, a length or a magic is wrong, or a record is malformed
+	RecordsCorrupt              // a length or a magic is wrong: the records cannot be cut into batches
+	BatchCorrupt                // a checksum is wrong, or a control record malformed
 )
 
 // ReceiveFetchResponse answers SendFetch. Diverging.Epoch and Snapshot are negative where the response has none.
@@ -106,6 +107,7 @@ type ReceiveFetchResponse struct {
 	RecordsSize   int32 // bytes
 	Batches       []Batch
 	Fault         RecordsFault
+	FaultEpoch    Epoch // BatchCorrupt: what the first such batch states
 }
 
 // ReceiveFetchSnapshotResponse answers SendFetchSnapshot.

@@ -105,8 +105,11 @@ func (m *QuorumStateMachine) acceptedBatches(e *ReceiveFetchResponse) (take int,
 		}
 		last = b.Last
 	}
+	if e.Fault == BatchCorrupt && m.cfg.Rules.DropNewerEpochBatches && e.FaultEpoch > m.epoch {
+		stopped = true // Kafka leaves such a batch out before it looks at the checksum
+	}
 	switch {
-	case take == 0, !stopped && e.Fault != RecordsFine:
+	case take == 0, !stopped && e.Fault == BatchCorrupt, e.Fault == RecordsCorrupt:
 		return 0, false
 	case e.Batches[0].Base < m.turn.log.End:
 		m.fatal(FatalUnexpectedOffset)

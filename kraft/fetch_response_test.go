@@ -36,36 +36,45 @@ func TestFetchResponse_BadRecords(t *testing.T) {
 	tests := []struct {
 		name     string
 		batches  []kraft.Batch
-		corrupt  bool
+		fault    kraft.RecordsFault // the corrupt batch states epoch faulty
+		faulty   kraft.Epoch
 		want     []string // since KAFKA-18723
 		want4000 []string // 4.0.0
 	}{
 		{
 			"a newer epoch",
 			[]kraft.Batch{batch(0, 0, 1), batch(1, 1, 2), batch(2, 2, 1)},
-			false,
+			kraft.RecordsFine, 0,
 			[]string{"AppendFetched(1 batches [0..0])", "FlushLog"},
 			[]string{"AppendFetched(3 batches [0..2])", "FlushLog"},
 		},
-		{"only a newer epoch", []kraft.Batch{batch(0, 0, 2)}, false, []string{"FlushLog"}, []string{"AppendFetched(1 batches [0..0])", "FlushLog"}},
-		{"corrupt behind a whole batch", []kraft.Batch{batch(0, 0, 1)}, true, []string{"FlushLog"}, []string{"Fatal(corrupt-records)"}},
+		{"only a newer epoch", []kraft.Batch{batch(0, 0, 2)}, kraft.RecordsFine, 0, []string{"FlushLog"}, []string{"AppendFetched(1 batches [0..0])", "FlushLog"}},
+		{"corrupt behind a whole batch", []kraft.Batch{batch(0, 0, 1)}, kraft.BatchCorrupt, 1, []string{"FlushLog"}, []string{"Fatal(corrupt-records)"}},
 		{
-			"corrupt behind a newer epoch",
-			[]kraft.Batch{batch(0, 0, 1), batch(1, 1, 2)},
-			true,
+			"the corrupt batch is of a newer epoch",
+			[]kraft.Batch{batch(0, 0, 1)},
+			kraft.BatchCorrupt, 2,
 			[]string{"AppendFetched(1 batches [0..0])", "FlushLog"},
 			[]string{"Fatal(corrupt-records)"},
 		},
-		{"no whole batch", nil, false, []string{"FlushLog"}, []string{"Fatal(corrupt-records)"}},
-		{"before the log end", []kraft.Batch{batch(-1, 0, 1)}, false, []string{"Fatal(unexpected-offset)"}, []string{"Fatal(unexpected-offset)"}},
+		{"no batches any more behind a newer epoch", []kraft.Batch{batch(0, 0, 1), batch(1, 1, 2)}, kraft.RecordsCorrupt, 0, []string{"FlushLog"}, []string{"Fatal(corrupt-records)"}},
+		{
+			"corrupt behind a newer epoch",
+			[]kraft.Batch{batch(0, 0, 1), batch(1, 1, 2)},
+			kraft.BatchCorrupt, 1,
+			[]string{"AppendFetched(1 batches [0..0])", "FlushLog"},
+			[]string{"Fatal(corrupt-records)"},
+		},
+		{"no whole batch", nil, kraft.RecordsFine, 0, []string{"FlushLog"}, []string{"Fatal(corrupt-records)"}},
+		{"before the log end", []kraft.Batch{batch(-1, 0, 1)}, kraft.RecordsFine, 0, []string{"Fatal(unexpected-offset)"}, []string{"Fatal(unexpected-offset)"}},
 		{
 			"not increasing",
 			[]kraft.Batch{batch(0, 3, 1), batch(1, 3, 1)},
-			false,
+			kraft.RecordsFine, 0,
 			[]string{"Fatal(offsets-not-increasing)"},
 			[]string{"Fatal(offsets-not-increasing)"},
 		},
-		{"a gap", []kraft.Batch{batch(5, 5, 1)}, false, []string{"AppendFetched(1 batches [5..5])", "FlushLog"}, []string{"AppendFetched(1 batches [5..5])", "FlushLog"}},
+		{"a gap", []kraft.Batch{batch(5, 5, 1)}, kraft.RecordsFine, 0, []string{"AppendFetched(1 batches [5..5])", "FlushLog"}, []string{"AppendFetched(1 batches [5..5])", "FlushLog"}},
 	}
 	for _, tt := range tests {
 		for _, drop := range []bool{true, false} {
@@ -74,9 +83,7 @@ func TestFetchResponse_BadRecords(t *testing.T) {
 			s := newStage(cfg).follow(2, 1)
 			r := s.fetched(t, tt.batches...)
 			r.RecordsSize = 100
-			if tt.corrupt {
-				r.Fault = kraft.RecordsCorrupt
-			}
+			r.Fault, r.FaultEpoch = tt.fault, tt.faulty
 			t.Run(tt.name, func(t *testing.T) {
 				if drop {
 					expect(t, s.on(r), tt.want...)

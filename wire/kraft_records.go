@@ -8,25 +8,34 @@ import (
 )
 
 // KRaftBatches lists the record batches of a log or of a Fetch response as a machine sees them, up to the first that is
-// not whole. Fault tells that the batch behind the last one listed is corrupt.
-func KRaftBatches(dst []kraft.Batch, records []byte) ([]kraft.Batch, kraft.RecordsFault) {
+// not whole. With a fault they are those before the first corrupt one, and epoch is what that one states if it can be told
+// from what lies behind it.
+func KRaftBatches(dst []kraft.Batch, records []byte) (list []kraft.Batch, fault kraft.RecordsFault, epoch kraft.Epoch) {
 	for len(records) > 0 {
 		b, rest, err := NextBatch(records)
 		if errors.Is(err, ErrCut) {
 			break // the answer was cut at its limit of bytes
 		}
-		if err != nil || !b.CRCValid() {
-			return dst, kraft.RecordsCorrupt
+		if err != nil {
+			return dst, kraft.RecordsCorrupt, 0
+		}
+		if records = rest; fault == kraft.BatchCorrupt {
+			continue
+		}
+		if !b.CRCValid() {
+			fault, epoch = kraft.BatchCorrupt, b.Epoch
+			continue
 		}
 		k := kraft.Batch{Base: b.BaseOffset, Last: b.LastOffset(), Epoch: b.Epoch, Size: int32(len(b.Bytes))}
 		if b.Control() {
 			if k.Control, err = controlRecords(&b); err != nil {
-				return dst, kraft.RecordsCorrupt
+				fault, epoch = kraft.BatchCorrupt, b.Epoch
+				continue
 			}
 		}
-		dst, records = append(dst, k), rest
+		dst = append(dst, k)
 	}
-	return dst, kraft.RecordsFine
+	return dst, fault, epoch
 }
 
 func controlRecords(b *Batch) ([]kraft.ControlRecord, error) {
@@ -135,7 +144,7 @@ func AppendDataBatch(dst []byte, base kraft.Offset, epoch kraft.Epoch, timestamp
 // counts.
 func SnapshotContents(snapshot []byte) (kraft.SnapshotContents, error) {
 	var s kraft.SnapshotContents
-	batches, fault := KRaftBatches(nil, snapshot)
+	batches, fault, _ := KRaftBatches(nil, snapshot)
 	if fault != kraft.RecordsFine {
 		return s, fmt.Errorf("snapshot of %d bytes, batch %d: %w", len(snapshot), len(batches), ErrMalformed)
 	}

@@ -130,7 +130,7 @@ func fetchAnswered(r *kmsg.FetchResponse, about kraft.Response) kraft.Event {
 	e.Diverging = kraft.OffsetAndEpoch{Offset: kraft.Offset(p.DivergingEpoch.EndOffset), Epoch: kraft.Epoch(p.DivergingEpoch.Epoch)}
 	e.Snapshot = kraft.SnapshotID{Offset: kraft.Offset(p.SnapshotID.EndOffset), Epoch: kraft.Epoch(p.SnapshotID.Epoch)}
 	e.RecordsSize = int32(len(p.RecordBatches))
-	e.Batches, e.Fault = KRaftBatches(nil, p.RecordBatches)
+	e.Batches, e.Fault, e.FaultEpoch = KRaftBatches(nil, p.RecordBatches)
 	return e
 }
 

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/understudy-kafka/understudy/kraft"
@@ -158,6 +159,8 @@ func TestKRaftBatches_StopAtCutAndAtCorruption(t *testing.T) {
 	}
 	corrupt := append([]byte{}, two...)
 	corrupt[len(one)+30] ^= 1
+	unframed := slices.Clone(two)
+	unframed[len(one)+16] = 9 // the magic
 	for _, c := range []struct {
 		name    string
 		records []byte
@@ -166,15 +169,17 @@ func TestKRaftBatches_StopAtCutAndAtCorruption(t *testing.T) {
 	}{
 		{"whole", two, 2, kraft.RecordsFine},
 		{"cut", two[:len(two)-1], 1, kraft.RecordsFine},
-		{"corrupt", corrupt, 1, kraft.RecordsCorrupt},
+		{"corrupt", corrupt, 1, kraft.BatchCorrupt},
+		{"corrupt, and then no batch", append(slices.Clone(corrupt), unframed[len(one):]...), 1, kraft.RecordsCorrupt},
+		{"no batch", unframed, 1, kraft.RecordsCorrupt},
 		{"none", nil, 0, kraft.RecordsFine},
 	} {
-		batches, fault := KRaftBatches(nil, c.records)
+		batches, fault, _ := KRaftBatches(nil, c.records)
 		if len(batches) != c.batches || fault != c.fault {
 			t.Errorf("%s: %v, fault %d", c.name, batches, fault)
 		}
 	}
-	batches, _ := KRaftBatches(nil, two)
+	batches, _, _ := KRaftBatches(nil, two)
 	want := "[1..3]@1[LeaderChange(1 voters=[1 2] granting=[1]) KRaftVersion(1) Voters{" + keyOne.String() + "[CONTROLLER=h1:65000] v0-1}]"
 	if got := batches[1].String(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

@@ -241,7 +241,7 @@ func fetchedData(e *kraft.ReceiveFetchResponse) []byte {
 	for _, b := range e.Batches {
 		data = wire.AppendDataBatch(data, b.Base, b.Epoch, 0, goldenRecords(int(b.Last-b.Base+1))...)
 	}
-	if e.Fault == kraft.RecordsCorrupt {
+	if e.Fault != kraft.RecordsFine {
 		at := len(data)
 		data = wire.AppendDataBatch(data, 0, e.LeaderEpoch, 0, goldenRecords(1)...)
 		data[at+17] ^= 1 // the checksum

@@ -224,7 +224,7 @@ func (g *goldenPlayer) batches(a *oracle.Answer) (map[kraft.Offset]kraft.Batch, 
 	if err != nil {
 		return nil, err
 	}
-	list, _ := wire.KRaftBatches(nil, log.Bytes)
+	list, _, _ := wire.KRaftBatches(nil, log.Bytes)
 	m := map[kraft.Offset]kraft.Batch{}
 	for _, b := range list {
 		m[b.Base] = b

@@ -157,7 +157,7 @@ func answerContent(q *Packet, r kraft.Response, a kraft.PartitionAnswer, f *fiel
 			}
 		}
 		if f.flag("corrupt") {
-			e.Fault = kraft.RecordsCorrupt
+			e.Fault, e.FaultEpoch = kraft.BatchCorrupt, e.LeaderEpoch
 			e.RecordsSize += DataSize(1)
 		}
 		return e

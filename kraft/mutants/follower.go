@@ -122,7 +122,7 @@ var followerMutants = []Mutant{
 	},
 	{
 		Name: "fault-behind-newer-epoch", File: "fetch_response.go", Since: "4.0.1", Rule: "a fault behind a batch of a newer epoch drops the good batches too",
-		Old: `case take == 0, !stopped && e.Fault != RecordsFine:`, New: `case take == 0, e.Fault != RecordsFine && (stopped || true):`,
+		Old: `!stopped && e.Fault == BatchCorrupt, e`, New: `(stopped || true) && e.Fault == BatchCorrupt, e`,
 	},
 	{
 		Name: "old-records-accepted", File: "fetch_response.go", Rule: "a batch that begins below the log end is appended",

@@ -263,7 +263,7 @@ func (p *promise) check(l *storage.Log) string {
 	if !bytes.HasPrefix(want, got) {
 		return "the log holds what was never appended, or in another order"
 	}
-	if _, fault := wire.KRaftBatches(nil, got); fault != kraft.RecordsFine {
+	if _, fault, _ := wire.KRaftBatches(nil, got); fault != kraft.RecordsFine {
 		return "a batch is corrupt"
 	}
 	for _, snapshot := range l.Snapshots {

@@ -100,7 +100,7 @@ func (p *pair) append() string {
 		raw = append(raw, data(next, n, p.epoch, p.r.IntN(600))...)
 		next += kraft.Offset(n)
 	}
-	batches, _ := wire.KRaftBatches(nil, raw)
+	batches, _, _ := wire.KRaftBatches(nil, raw)
 	for _, b := range batches { // one by one: each in a segment of its own
 		must(p.t, p.memory.Append(b), p.disk.Append(raw[:b.Size]))
 		raw = raw[b.Size:]
@@ -222,7 +222,7 @@ func (p *pair) compare(what string) {
 		}
 		raw, err := p.disk.Read(nil, at, p.memory.End, 1<<30)
 		must(p.t, err)
-		batches, fault := wire.KRaftBatches(nil, raw)
+		batches, fault, _ := wire.KRaftBatches(nil, raw)
 		if want := p.memory.Batches(at, p.memory.End, 1<<30); fault != kraft.RecordsFine || len(batches) != len(want) {
 			p.t.Fatalf("after %s: read %d batches from %d, in memory %d", what, len(batches), at, len(want))
 		}

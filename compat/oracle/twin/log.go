@@ -94,7 +94,7 @@ func (l *hostLog) append(b kraft.Batch, raw []byte) {
 
 // appendAll appends the first take batches of the records, all of them if take is negative.
 func appendAll(l nodeLog, records []byte, take int32) ([]kraft.Batch, error) {
-	batches, fault := wire.KRaftBatches(nil, records)
+	batches, fault, _ := wire.KRaftBatches(nil, records)
 	if take < 0 {
 		if fault != kraft.RecordsFine {
 			return nil, fmt.Errorf("batch %d is corrupt", len(batches))

@@ -148,7 +148,7 @@ func (c *Checker) withheld(m *Message, body []byte, f *kraft.ReceiveFetchRespons
 		}
 		k := kraft.Batch{Base: b.BaseOffset, Last: b.LastOffset(), Epoch: b.Epoch, Size: int32(len(b.Bytes))}
 		if b.Control() {
-			if one, fault := wire.KRaftBatches(nil, b.Bytes); fault == kraft.RecordsFine && len(one) == 1 {
+			if one, fault, _ := wire.KRaftBatches(nil, b.Bytes); fault == kraft.RecordsFine && len(one) == 1 {
 				k = one[0]
 			}
 		}

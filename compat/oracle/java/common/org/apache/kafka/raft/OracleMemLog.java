@@ -87,8 +87,10 @@ final class OracleMemLog extends OracleLogBase {
     private LogAppendInfo append(Records records, int epoch, boolean leader) {
         if (records.sizeInBytes() == 0) throw new IllegalArgumentException("Attempt to append an empty record set");
         List<Entry> add = new ArrayList<>();
+        boolean skip = false; // the first newer epoch and all behind it, which is read nevertheless (UnifiedLog.analyzeAndValidateRecords)
         for (RecordBatch b : records.batches()) {
-            if (!leader && b.partitionLeaderEpoch() > epoch) break;
+            skip |= !leader && b.partitionLeaderEpoch() > epoch;
+            if (skip) continue;
             if (leader && b.partitionLeaderEpoch() != epoch) throw new org.apache.kafka.common.InvalidRecordException("epoch of batch");
             b.ensureValid();
             if (!leader && !add.isEmpty() && b.lastOffset() <= add.get(add.size() - 1).last) throw new IllegalStateException("Out of order offsets");
