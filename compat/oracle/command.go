@@ -18,7 +18,7 @@ import (
 //	snapshot  Offset Epoch Timestamp Records creates and freezes a snapshot
 //	deleteBefore Offset Epoch                moves the log start to a snapshot
 //	resign    Epoch                          as the controller calls them …
-//	shutdown  Ms
+//	shutdown  Ms Inside                      … Inside: while the next turn waits for a message, as another thread can
 //	upgrade   Epoch Version ValidateOnly
 //	restart   LoseUnflushed                  a new client on the same log and quorum state
 //	hold, release                            the listener keeps its readers open, or reads on
@@ -43,6 +43,7 @@ type Command struct {
 	Records      [][]byte `json:"records,omitempty"`
 	NoSchedule   bool     `json:"noSchedule,omitempty"`
 	Ms           int64    `json:"ms,omitempty"`
+	Inside       bool     `json:"inside,omitempty"`
 	Level        int16    `json:"level,omitempty"`
 	ValidateOnly bool     `json:"validateOnly,omitempty"`
 	From         int64    `json:"from,omitempty"`
@@ -149,6 +150,7 @@ func (c *Command) AppendJSON(b []byte) ([]byte, error) {
 	}
 	flag("noSchedule", c.NoSchedule)
 	integer("ms", c.Ms)
+	flag("inside", c.Inside)
 	integer("level", int64(c.Level))
 	flag("validateOnly", c.ValidateOnly)
 	integer("from", c.From)

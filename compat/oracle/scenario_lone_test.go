@@ -2,6 +2,7 @@ package oracle_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -69,10 +70,16 @@ func (s *scene) following(in oracle.Init) {
 
 // respond answers the last request of n1.
 func (s *scene) respond(answer func(version int16) kmsg.Response) {
+	s.answer(oracle.Command{Settle: true, State: true}, answer)
+}
+
+// answer answers the last request of n1 with turns as the command says.
+func (s *scene) answer(c oracle.Command, answer func(version int16) kmsg.Response) {
 	m := s.Net[len(s.Net)-1]
 	r := answer(m.Version)
 	r.SetVersion(m.Version)
-	s.Do(1, oracle.Command{Cmd: "response", Corr: m.Corr, Version: m.Version, Body: r.AppendTo(nil), Settle: true, State: true})
+	c.Cmd, c.Corr, c.Version, c.Body = "response", m.Corr, m.Version, r.AppendTo(nil)
+	s.Do(1, c)
 }
 
 func fetched(change func(p *kmsg.FetchResponseTopicPartition)) func(int16) kmsg.Response {
@@ -145,6 +152,56 @@ func changeExpiresInTurn(s *scene) {
 	r := addVoterRequest(5)
 	s.Request(oracle.Message{To: 1, API: r.Key(), Version: r.GetVersion(), Body: r.AppendTo(nil)}, oracle.Command{Poll: 1, During: 5, State: true})
 	s.check("n5 is being added instead", s.State(1).PendingChange != nil && strings.HasPrefix(s.State(1).PendingChange.Voter, "5"))
+}
+
+// shutdownInTurn: a leader resigns in the first turn of its shutdown, so it serves nobody only if another thread begins that between the
+// leader's part of a turn and the message of the turn (Kafka: KafkaRaftClient.validateLeaderOnlyRequest).
+func shutdownInTurn(s *scene) {
+	s.leading(1)
+	s.Pass(4, 100)
+	r := removeVoterRequest(3)
+	s.Request(oracle.Message{To: 1, API: r.Key(), Version: r.GetVersion(), Body: r.AppendTo(nil)}, oracle.Command{})
+	a := s.Do(1, oracle.Command{Cmd: "shutdown", Ms: 5000, Inside: true, Poll: 1, State: true})
+	s.check("the leader has not resigned yet", s.State(1).Role == "Leader")
+	s.check("it refuses the request", slices.ContainsFunc(a.Effects, func(e oracle.Effect) bool { return e.Kind == "reply" }))
+	s.Do(1, oracle.Command{Cmd: "poll", Poll: 1, State: true})
+	s.check("it resigns in the next turn", s.State(1).Role == "Resigned")
+}
+
+// updateVoterAtVersionZero: the update-voter timer runs out in the moment between an answer and the next Fetch. At kraft.version 0 the leader
+// is told since 4.1 only (KAFKA-16538).
+func updateVoterAtVersionZero(s *scene) {
+	s.following(oracle.NewInit(1, 0, 1, 2, 3))
+	due := s.State(1).Timers["updateVoter"]
+	for s.Now+1900 < due {
+		s.Now += 1900
+		s.respond(fetched(func(*kmsg.FetchResponseTopicPartition) {}))
+	}
+	s.Now = due - 1
+	s.answer(oracle.Command{Poll: 1, State: true}, fetched(func(*kmsg.FetchResponseTopicPartition) {}))
+	s.Now = due
+	s.Net = nil
+	s.Do(1, oracle.Command{Cmd: "poll", Poll: 1, State: true})
+	want := kraft.UpdateRaftVoterAPI
+	if !from(s.version, "4.1") {
+		want = kraft.FetchAPI
+	}
+	s.check(fmt.Sprintf("n1 sends %v", want), len(s.Net) == 1 && s.Net[0].API == int16(want))
+}
+
+// answerNamesAnotherAddress: where an answer says that the leader is, counts more than the voter set.
+func answerNamesAnotherAddress(s *scene) {
+	in := oracle.NewInit(1, 1, 1, 2, 3)
+	in.Log = dynamicLog(1)
+	s.following(in)
+	s.respond(func(version int16) kmsg.Response {
+		r := fetched(func(p *kmsg.FetchResponseTopicPartition) {
+			p.ErrorCode, p.CurrentLeader.LeaderID, p.CurrentLeader.LeaderEpoch = int16(kraft.FencedLeaderEpoch), 2, 4
+		})(version).(*kmsg.FetchResponse)
+		r.Brokers = []kmsg.FetchResponseBroker{{NodeID: 2, Host: "elsewhere", Port: 9099}}
+		return r
+	})
+	s.check("n1 follows n2, which is elsewhere", s.State(1).Leader == 2 && strings.Contains(fmt.Sprint(s.State(1).LeaderEndpoints), "elsewhere"))
 }
 
 // recordsBehindForcedDrain: records that are prepared behind a control batch do not go out with it.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/understudy-kafka/understudy/compat/oracle"
+	"github.com/understudy-kafka/understudy/compat/oracle/twin"
 )
 
 // script is one scenario with the real client. Its checks are the reference's statements that were once executed.
@@ -60,22 +61,26 @@ var scripts = []script{
 	{name: "snapshot without voters", hunt: true, run: snapshotWithoutVoters},
 	{name: "leader with another address", hunt: true, run: movedLeader},
 	{name: "voter change expires within a turn", hunt: true, run: changeExpiresInTurn},
+	{name: "shutdown before the message of a turn", hunt: true, run: shutdownInTurn},
+	{name: "update-voter timer while nothing is in flight", hunt: true, run: updateVoterAtVersionZero},
+	{name: "an answer names another address", hunt: true, run: answerNamesAnotherAddress},
 	{name: "records behind a forced drain", hunt: true, run: recordsBehindForcedDrain},
 }
 
+// TestKafka_ScriptedScenarios plays the scripts with the machine beside the real client.
 func TestKafka_ScriptedScenarios(t *testing.T) {
 	for _, version := range versions(t) {
 		t.Run(version, func(t *testing.T) {
-			o := start(t, oracle.Build{Version: version})
+			tw := twin.New(start(t, oracle.Build{Version: version}))
 			checks := 0
 			for _, sc := range scripts {
 				if sc.from != "" && !from(version, sc.from) {
 					continue
 				}
 				t.Run(sc.name, func(t *testing.T) {
-					sc.run(&scene{T: t, Cluster: oracle.NewCluster(o), version: version, checks: &checks})
+					sc.run(&scene{T: t, Cluster: oracle.NewCluster(tw), version: version, checks: &checks})
 				})
-				if _, err := o.Do(oracle.Command{Cmd: "reset"}); err != nil {
+				if err := tw.Reset(); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -53,7 +53,7 @@ func NewFlock(o *oracle.Oracle, rest func(), variants ...*Variant) *Flock {
 // Do carries out a command everywhere. It fails only if the machine itself differs.
 func (f *Flock) Do(c oracle.Command) (*oracle.Answer, error) {
 	f.memo.record()
-	before := f.Twin.nodes[c.Node].clone()
+	before := f.nodes[c.Node].clone()
 	f.rest()
 	a, err := f.Twin.Do(c)
 	if err != nil {
@@ -76,7 +76,7 @@ func (f *Flock) Do(c oracle.Command) (*oracle.Answer, error) {
 		switch {
 		case err == nil:
 			alive = append(alive, v)
-			v.returnNode(c.Node, f.Twin.nodes[c.Node])
+			v.returnNode(c.Node, f.nodes[c.Node])
 		case !errors.As(err, &v.Found):
 			return nil, fmt.Errorf("variant %s: %w", v.Name, err)
 		default:

@@ -67,6 +67,7 @@ func (n *node) Next(atMost int64, timers kraft.TimerSet) (kraft.Event, kraft.Ins
 	}
 	n.out.waits = append(n.out.waits, min(wait, int64(n.cleaner-n.now)))
 	n.now += kraft.Instant(n.during)
+	n.meanwhile()
 	if len(n.queue) == 0 {
 		return nil, n.now
 	}

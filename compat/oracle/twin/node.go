@@ -26,6 +26,7 @@ type node struct {
 
 	now     kraft.Instant
 	during  int64
+	inside  kraft.Event // that comes while the next turn waits for a message; nil: none
 	timers  map[kraft.Timer]kraft.Instant
 	before  map[kraft.TimerKind]kraft.Instant // check-quorum and voter change as they stood before the role action
 	cleaner kraft.Instant
@@ -203,7 +204,7 @@ func channel(in *oracle.Init) string {
 
 // do carries out a command. The oracle has already done so and says what nobody decides.
 func (n *node) do(c oracle.Command, a *oracle.Answer) outcome {
-	n.out, n.during, n.hand = outcome{}, c.During, message{}
+	n.out, n.during, n.inside, n.hand = outcome{}, c.During, nil, message{}
 	n.now = max(n.now, kraft.Instant(c.Now))
 	n.draws = n.draws[:0]
 	if len(c.Random) > 0 {
@@ -265,7 +266,10 @@ func (n *node) command(c oracle.Command, a *oracle.Answer) {
 	case "resign":
 		n.handle(&kraft.Resign{Epoch: kraft.Epoch(c.Epoch)})
 	case "shutdown":
-		n.handle(&kraft.Shutdown{TimeoutMs: int32(c.Ms)})
+		n.inside = &kraft.Shutdown{TimeoutMs: int32(c.Ms)}
+		if !c.Inside {
+			n.meanwhile()
+		}
 	case "upgrade":
 		n.handle(&kraft.UpgradeKRaftVersion{Epoch: kraft.Epoch(c.Epoch), Version: c.Level, ValidateOnly: c.ValidateOnly})
 	case "snapshot":
@@ -333,7 +337,15 @@ func (n *node) poll() {
 	}
 }
 
-// handle lets the machine handle an event outside a turn.
+// meanwhile is what another thread does while a turn waits for a message.
+func (n *node) meanwhile() {
+	if ev := n.inside; ev != nil {
+		n.inside = nil
+		n.handle(ev)
+	}
+}
+
+// handle lets the machine handle an event outside a turn, or before the turn takes a message.
 func (n *node) handle(ev kraft.Event) {
 	n.coverage.event(n.m, ev)
 	n.Execute(n.m.OnEvent(ev, n.Log(), kraft.Clock{Now: n.now, Due: n.Due(n.now)}, n.Actions()))

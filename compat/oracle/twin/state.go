@@ -52,7 +52,7 @@ func key(k kraft.ReplicaKey) string {
 func endpointText(e kraft.Endpoints) string {
 	var list []string
 	for i := range e.Len() {
-		list = append(list, e.At(i).Name+"="+e.At(i).Address.String())
+		list = append(list, e.At(i).Name+"="+e.At(i).String())
 	}
 	return "{" + strings.Join(list, ", ") + "}"
 }

@@ -137,14 +137,15 @@ func (h *history) code() int16 {
 
 // leader alters whom a response names as leader, seldom in a way that contradicts what the node knows.
 func (h *history) leader(to int32, leader, epoch *int32) {
+	const other, none, older = 300, 300, 300
 	switch {
-	case h.chance(300):
+	case h.chance(other):
 		*epoch++
 		*leader = h.leaderOf(to, *epoch)
-	case h.chance(300):
+	case h.chance(none):
 		*epoch++
 		*leader = -1
-	case h.chance(300):
+	case h.chance(older):
 		*epoch--
 	case h.Hostile || h.State(to).Leader < 0:
 		*leader = h.leaderOf(to, *epoch)
@@ -231,11 +232,12 @@ func (h *history) mutateFetched(to int32, r *kmsg.FetchResponse) {
 	case 1:
 		h.leader(to, &p.CurrentLeader.LeaderID, &p.CurrentLeader.LeaderEpoch)
 	case 2:
-		if h.Hostile {
+		switch {
+		case h.Hostile:
 			p.HighWatermark += int64(h.IntN(7)) - 3
-		} else if h.chance(500) {
+		case h.chance(500):
 			p.HighWatermark += int64(h.IntN(4))
-		} else {
+		default:
 			p.HighWatermark = -1
 		}
 	case 3:

@@ -142,6 +142,9 @@ func (h *history) alive(id int32) bool {
 	return n != nil && n.Fatal == "" && !n.Last.Finished
 }
 
+// How many of a thousand steps are what the controller calls seldom.
+const resigns, upgrades = 4, 4
+
 func (h *history) step() {
 	id := h.real()
 	if !h.alive(id) && h.chance(200) {
@@ -186,9 +189,9 @@ func (h *history) step() {
 		h.do(id, c)
 	case hit(60):
 		h.append(id)
-	case hit(4):
+	case hit(resigns):
 		h.do(id, oracle.Command{Cmd: "resign", Epoch: h.near(h.State(id).Epoch)})
-	case hit(4):
+	case hit(upgrades):
 		h.do(id, oracle.Command{Cmd: "upgrade", Epoch: h.near(h.State(id).Epoch), Level: int16(h.IntN(2)), ValidateOnly: h.chance(200)})
 	case hit(150) || len(h.Net) == 0:
 		h.Now += int64(h.IntN(40))
@@ -202,9 +205,9 @@ func (h *history) step() {
 }
 
 // do carries out a command with the usual turns.
-func (h *history) do(id int32, c oracle.Command) *oracle.Answer {
+func (h *history) do(id int32, c oracle.Command) {
 	if !h.alive(id) {
-		return nil
+		return
 	}
 	t := h.turns()
 	t.FailAt = c.FailAt
@@ -212,7 +215,7 @@ func (h *history) do(id int32, c oracle.Command) *oracle.Answer {
 		c.Cmd = "poll"
 	}
 	c.Poll, c.During, c.Expire = t.Poll, t.During, t.Expire
-	return h.Do(id, c)
+	h.Do(id, c)
 }
 
 // near is mostly the epoch itself.

@@ -46,6 +46,7 @@ final class OracleNode {
     private KafkaRaftClient<byte[]> client;
     private String fatal;
     private long duringMs;
+    private Runnable inside = () -> { }; // what another thread does while the next turn waits for a message
 
     OracleNode(OracleSpec fields) {
         spec = fields;
@@ -140,6 +141,7 @@ final class OracleNode {
         waits = new ArrayList<>();
         time.now = Math.max(time.now, c.num("now", time.now));
         duringMs = c.num("during", 0);
+        inside = () -> { };
         settings(c);
         if (c.flag("expire", false)) out.put("expired", expiration.fire());
         String command = c.str("cmd", "");
@@ -231,7 +233,10 @@ final class OracleNode {
             }
             case "schedule" -> client.schedulePreparedAppend();
             case "resign" -> client.resign(epoch);
-            case "shutdown" -> client.shutdown((int) c.num("ms", 0)).whenComplete((v, t) -> fx.add("shutdown", t == null ? "ok" : t.getClass().getSimpleName()));
+            case "shutdown" -> {
+                if (c.flag("inside", false)) inside = () -> shutdown(c);
+                else shutdown(c);
+            }
             case "upgrade" -> client.getClass().getMethod("upgradeKRaftVersion", int.class, KRaftVersion.class, boolean.class)
                 .invoke(client, epoch, KRaftVersion.fromFeatureLevel((short) c.num("level", 0)), c.flag("validateOnly", false));
             case "snapshot" -> out.put("created", snapshot(c, new OffsetAndEpoch(c.num("offset", 0), epoch)));
@@ -248,6 +253,10 @@ final class OracleNode {
             case "log" -> out.put("bytes", Base64.getEncoder().encodeToString(log.memory.bytes(c.num("from", 0))));
             default -> throw new IllegalArgumentException("unknown command " + command);
         }
+    }
+
+    private void shutdown(OracleSpec c) {
+        client.shutdown((int) c.num("ms", 0)).whenComplete((v, t) -> fx.add("shutdown", t == null ? "ok" : t.getClass().getSimpleName()));
     }
 
     private void request(OracleSpec c) {
@@ -284,7 +293,12 @@ final class OracleNode {
     // ---- turns
 
     private void poll() {
-        net.during = () -> time.now += duringMs;
+        net.during = () -> {
+            time.now += duringMs;
+            Runnable once = inside;
+            inside = () -> { };
+            once.run();
+        };
         net.lastWait = -1;
         try {
             client.poll();
