@@ -35,6 +35,7 @@ type dumpFlags struct {
 	verify  bool
 	secrets bool
 	doctor  bool
+	configs []string
 }
 
 func newDumpCommand() *cobra.Command {
@@ -56,7 +57,7 @@ leader-epoch-checkpoint, meta.properties. Batches and records are printed as Kaf
 that may be secret unless --secrets is given; with -o json each record is an object. Nothing is changed, and nothing is locked: the
 files of a running node can be read.
 
---doctor looks at one or several controllers' directories and explains what is wrong, with file, offset and what can safely be done; then it
+--doctor looks at one or several controllers' directories, and at their property files if --config names them, and explains what is wrong, with file, offset and what can safely be done; then it
 says whether the nodes of these directories can elect a leader, who could win, and what the others would lose. Exit code 1: something
 is at risk or damaged.`,
 		Example: `  understudy dump run
@@ -69,12 +70,16 @@ is at risk or damaged.`,
   understudy dump /var/kafka/metadata
   understudy dump --record KRaftVoters --record LeaderChange /var/kafka/metadata
   understudy dump --doctor copy-of-1 copy-of-2 copy-of-3
+  understudy dump --doctor --config /etc/kafka/controller.properties /var/kafka/metadata
   understudy dump --verify /var/kafka/metadata/__cluster_metadata-0
   understudy dump -o json --from 1000 --to 1999 00000000000000000000.log | jq .data`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if flags.doctor {
 				return diagnose(&flags, args, cmd.OutOrStdout())
+			}
+			if len(flags.configs) > 0 {
+				return usageError("--config is for --doctor")
 			}
 			files, err := kafkasFiles(args)
 			if err != nil {
@@ -105,6 +110,7 @@ is at risk or damaged.`,
 	f.BoolVar(&flags.batches, "batches", false, "Kafka's files: only batches, without their records")
 	f.BoolVar(&flags.verify, "verify", false, "Kafka's files: decode everything and print only what is wrong")
 	f.BoolVar(&flags.secrets, "secrets", false, "Kafka's files: print values that may be secret, too")
+	f.StringArrayVar(&flags.configs, "config", nil, "with --doctor: the property `FILE` of a node, compared with its directory; once for each")
 	f.BoolVar(&flags.doctor, "doctor", false, "data directories: say what is wrong with them, and what they can elect")
 	_ = cmd.RegisterFlagCompletionFunc("record", cobra.FixedCompletions(wire.RecordNames(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))

@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 
+	"github.com/understudy-kafka/understudy/kraft"
 	"github.com/understudy-kafka/understudy/kraft/storage"
 	"github.com/understudy-kafka/understudy/kraft/storage/doctor"
 )
@@ -19,7 +22,11 @@ func diagnose(flags *dumpFlags, dirs []string, stdout io.Writer) error {
 			return usageError("--doctor %s: want data directories of controllers", dir)
 		}
 	}
-	report, err := doctor.Examine(storage.OS(), dirs...)
+	configs, err := doctorConfigs(flags.configs)
+	if err != nil {
+		return err
+	}
+	report, err := doctor.ExamineConfigured(storage.OS(), configs, dirs...)
 	if err != nil {
 		return &exitError{exitRuntime, err}
 	}
@@ -37,4 +44,30 @@ func diagnose(flags *dumpFlags, dirs []string, stdout io.Writer) error {
 		return &exitError{code: exitFinding}
 	}
 	return nil
+}
+
+// doctorConfigs reads the property files that the directories are compared with.
+func doctorConfigs(files []string) (configs []doctor.Config, err error) {
+	for _, file := range files {
+		node, err := readNodeConfig(file)
+		if err != nil {
+			return nil, err
+		}
+		c := doctor.Config{File: file, NodeID: node.id, Directories: node.dirs, Listener: node.listener}
+		if node.controller {
+			if c.Advertised, err = node.advertised(); err != nil {
+				return nil, err
+			}
+		}
+		for _, voter := range list(node.voters) {
+			id, _, _ := strings.Cut(voter, "@")
+			n, err := strconv.ParseInt(id, 10, 32)
+			if err != nil {
+				return nil, usageError("%s: controller.quorum.voters: %q: want ID@HOST:PORT", file, voter)
+			}
+			c.StaticVoters = append(c.StaticVoters, kraft.NodeID(n))
+		}
+		configs = append(configs, c)
+	}
+	return configs, nil
 }

@@ -10,9 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/understudy-kafka/understudy/compat"
 	"github.com/understudy-kafka/understudy/compat/kafka"
 	"github.com/understudy-kafka/understudy/compat/kafka/kafkatest"
 	"github.com/understudy-kafka/understudy/internal/child"
+	"github.com/understudy-kafka/understudy/kraft/storage"
 )
 
 // built is the understudy program.
@@ -29,57 +31,71 @@ func built(t testing.TB) string {
 var volatile = regexp.MustCompile(`CreateTime: \d+|crc: \d+|"lastContainedLogTimestamp":[1-9]\d*|Dumping \S*/`)
 
 // TestKafka_StartsOnWhatWeFormatted formats as kafka-storage of the release does, compares the files with those that it made for the
-// same node, and lets the release start on ours.
+// same node, and lets the release start on ours: with initial controllers, standalone, of a static quorum, and 4.4.0 also on the layout
+// of older releases.
 func TestKafka_StartsOnWhatWeFormatted(t *testing.T) {
 	program := ""
 	for _, release := range releases(t) {
 		if release < "4" {
 			continue // formats without features are not made here
 		}
-		modes := map[string]kafka.Voters{"initial": kafka.Dynamic}
-		if kafkatest.Matrix() && (release == "4.0.0" || release == "4.4.0") {
-			modes["static"], modes["standalone"] = kafka.Static, kafka.Standalone
-		}
 		if program == "" {
 			program = built(t)
 		}
-		for mode, voters := range modes {
-			t.Run(release+" "+mode, func(t *testing.T) { startFormatted(t, program, kafka.MustRelease(release), voters) })
-		}
+		t.Run(release, func(t *testing.T) { startFormatted(t, program, kafka.MustRelease(release)) })
 	}
 }
 
-func startFormatted(t *testing.T, program string, release kafka.Release, voters kafka.Voters) {
-	q := kafkatest.New(t, kafka.Config{Release: release, Controllers: 1, Voters: voters, MetadataVersion: release.MetadataVersion()})
-	node := q.Node(1)
-	theirs := copyDir(t, node.DataDir)
-	must(t, os.RemoveAll(node.DataDir))
-	args := []string{"format", "-c", node.ConfigFile, "-t", q.ClusterID, "-r", release.MetadataVersion()}
-	switch voters {
-	case kafka.Dynamic:
-		args = append(args, "-I", fmt.Sprintf("1@%s:%s", node.Advertised, node.Directory))
-	case kafka.Standalone:
-		args = append(args, "-s")
-	case kafka.Static:
-	}
-	if out, err := child.Run(exec.CommandContext(t.Context(), program, args...)); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	if voters == kafka.Dynamic {
+// startFormatted uses one quorum for all dynamic formats: only the files differ, not the properties.
+func startFormatted(t *testing.T, program string, release kafka.Release) {
+	version := release.MetadataVersion()
+	q := kafkatest.New(t, kafka.Config{Release: release, Controllers: 1, Voters: kafka.Dynamic, MetadataVersion: version})
+	theirs := copyDir(t, q.Node(1).DataDir)
+	initial := []string{"-I", fmt.Sprintf("1@%s:%s", q.Node(1).Advertised, q.Node(1).Directory)}
+	formatAndStart(t, program, q, version, initial, func(data string) {
 		for _, name := range []string{"__cluster_metadata-0/00000000000000000000-0000000000.checkpoint", "bootstrap.checkpoint"} {
-			compareFile(t, filepath.Join(node.DataDir, name), filepath.Join(theirs, name))
+			compareFile(t, filepath.Join(data, name), filepath.Join(theirs, name))
 		}
+	})
+	if release.AtLeast(4, 4) {
+		formatAndStart(t, program, q, "4.3-IV0", initial, func(data string) {
+			if _, err := os.Stat(filepath.Join(data, storage.BootstrapFile)); err != nil {
+				t.Errorf("not the layout of older releases: %v", err)
+			}
+		})
+	}
+	if !kafkatest.Matrix() {
+		return
+	}
+	formatAndStart(t, program, q, version, []string{"-s"}, nil)
+	static := kafkatest.New(t, kafka.Config{Release: release, Controllers: 1, Voters: kafka.Static})
+	formatAndStart(t, program, static, version, nil, nil)
+}
+
+// formatAndStart formats the node's directory anew with our program, and lets Kafka start on it.
+func formatAndStart(t *testing.T, program string, q *kafka.Quorum, version string, args []string, check func(data string)) {
+	t.Helper()
+	node := q.Node(1)
+	must(t, os.RemoveAll(node.DataDir))
+	args = append([]string{"format", "-c", node.ConfigFile, "-t", q.ClusterID, "-r", version}, args...)
+	if out, err := child.Run(exec.CommandContext(t.Context(), program, args...)); err != nil {
+		t.Fatalf("%v: %v\n%s", args, err, out)
+	}
+	if check != nil {
+		check(node.DataDir)
 	}
 	ctx := kafkatest.Deadline(t, 2*time.Minute)
 	if _, err := q.StartAll(ctx); err != nil {
-		t.Fatal(err)
+		t.Fatalf("%v: %v", args, err)
 	}
-	must(t, q.WriteMetadata(ctx, "formatted", 1))
+	must(t, q.WriteMetadata(ctx, "formatted", 1), q.Kill(1))
 	log := string(dumpOurs(t, nil, segmentNames(t, node.DataDir)[0]))
-	want := fmt.Sprintf(`"name":"metadata.version","featureLevel":%d}`, map[string]int{"4.0": 25, "4.1": 27, "4.2": 29, "4.3": 30, "4.4": 33}[release.String()[:3]])
-	if !strings.Contains(log, want) {
-		t.Errorf("the first leader did not write %s:\n%s", want, log)
+	level, err := compat.ParseMetadataVersion(version)
+	must(t, err)
+	if want := fmt.Sprintf(`"name":"metadata.version","featureLevel":%d}`, level.Level); !strings.Contains(log, want) {
+		t.Errorf("%v: the first leader did not write %s:\n%s", args, want, log)
 	}
+	silent(t, node.DataDir)
 }
 
 // compareFile compares the lines of two files of batches, but for times.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/understudy-kafka/understudy/kraft"
 	"github.com/understudy-kafka/understudy/kraft/storage"
 	"github.com/understudy-kafka/understudy/kraft/storage/doctor"
+	"github.com/understudy-kafka/understudy/kraft/storage/doctor/doctortest"
 	"github.com/understudy-kafka/understudy/wire"
 )
 
@@ -62,31 +64,55 @@ func TestKafka_DirectoriesOfEachReleaseAreReadDumpedAndWrittenAgain(t *testing.T
 			q := made(t, release, kafka.Dynamic)
 			data := copyDir(t, q.Node(1).DataDir)
 			d := dist(t, kafka.MustRelease(release))
-			dumpsEqual(t, d, data)
-			healthy(t, data)
+			silent(t, data)
+			damaged(t, data)
 			writtenAgain(t, data)
 			if release < "4" {
+				dumpsEqual(t, d, data)
 				return // 3.9 is only read
 			}
+			kafkaIsRefused(t, q)
+			ours := copyDir(t, data)
+			end, snapshot := goOn(t, q.ClusterID, ours)
+			dumpsEqual(t, d, data, ours)
 			kafkaOpensCrashes(t, q, data)
-			kafkaGoesOn(t, q, data)
+			runKafkaOn(t, q, ours, end, snapshot)
 		})
 	}
 }
 
-// healthy: the doctor has nothing to say, or only that a tail is torn or an unfinished file is there.
-func healthy(t *testing.T, dirs ...string) {
+// silent: the doctor has nothing to say of a healthy directory; of a copy of a running one only that a tail is torn or a file unfinished.
+func silent(t *testing.T, dirs ...string) {
 	t.Helper()
 	r, err := doctor.Examine(storage.OS(), dirs...)
-	if err != nil || r.Worst() > doctor.Note || !r.Election.CanElect {
+	if err != nil || !r.Election.CanElect {
 		t.Errorf("%v\n%v", err, r)
+		return
+	}
+	for _, f := range r.Findings {
+		if len(dirs) == 1 || f.Kind != "torn-tail" && f.Kind != "leftover" {
+			t.Errorf("found on healthy directories: %v", &f)
+		}
+	}
+}
+
+// damaged applies every kind of damage to copies of the directory: the doctor must name it, and nothing else.
+func damaged(t *testing.T, data string) {
+	t.Helper()
+	for _, c := range doctortest.Damages {
+		if err := c.Check(data); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
 // dumpsEqual compares our lines with those of Kafka's own tool.
-func dumpsEqual(t *testing.T, d kafka.Dist, data string) {
+func dumpsEqual(t *testing.T, d kafka.Dist, dirs ...string) {
 	t.Helper()
-	files := logFiles(t, data)
+	var files []string
+	for _, data := range dirs {
+		files = append(files, logFiles(t, data)...)
+	}
 	if !d.Release().AtLeast(4, 0) || d.Release().Compare(kafka.MustRelease("4.0.9")) < 0 {
 		t.Log("this release prints a LeaderChange without its fields")
 	}
@@ -202,10 +228,10 @@ func writtenAgain(t *testing.T, data string) {
 	}
 }
 
-// kafkaGoesOn opens the directory here, appends, rolls, truncates, makes a snapshot and moves the log start, and then lets Kafka start on it.
-func kafkaGoesOn(t *testing.T, q *kafka.Quorum, data string) {
+// goOn opens the directory here, appends, rolls, truncates, makes a snapshot and moves the log start to it, and repairs a torn tail.
+func goOn(t *testing.T, cluster, data string) (kraft.Offset, kraft.SnapshotID) {
 	t.Helper()
-	dir, err := storage.OpenDirectory(storage.OS(), data, storage.Identity{NodeID: 1, ClusterID: q.ClusterID})
+	dir, err := storage.OpenDirectory(storage.OS(), data, storage.Identity{NodeID: 1, ClusterID: cluster})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,10 +258,11 @@ func kafkaGoesOn(t *testing.T, q *kafka.Quorum, data string) {
 		t.Errorf("no roll: %v", l.SegmentBases())
 	}
 	l.AdvanceHighWatermark(l.End)
-	latest, _ := l.LatestSnapshot()
+	latest := snapshotOurs(t, l, data)
 	if moved, err := l.MoveStart(latest); err != nil || !moved {
 		t.Errorf("the log start did not move to %v: %v, %v", latest, err, l.View())
 	}
+	must(t, l.Append(wire.AppendDataBatch(nil, l.End, epoch, now, noop...)))
 	end := l.End
 	must(t, l.Close(), dir.Close())
 	torn, err := os.OpenFile(filepath.Join(data, storage.PartitionDir, lastSegment(t, data)), os.O_WRONLY|os.O_APPEND, 0)
@@ -248,17 +275,93 @@ func kafkaGoesOn(t *testing.T, q *kafka.Quorum, data string) {
 		t.Errorf("recovered %v %q, want an end of %d", l.View(), l.Recovered, end)
 	}
 	must(t, l.Close())
-	runKafkaOn(t, q, data, end)
+	return end, latest
 }
 
-// runKafkaOn replaces the node's directory and starts Kafka on it. It must lead and keep all batches up to the offset.
-func runKafkaOn(t *testing.T, q *kafka.Quorum, data string, upTo kraft.Offset) {
+// snapshotOurs writes a snapshot at the log end: all records of the latest one and of the log behind it.
+func snapshotOurs(t *testing.T, l *storage.Log, data string) kraft.SnapshotID {
+	t.Helper()
+	old, _ := l.LatestSnapshot()
+	partition := filepath.Join(data, storage.PartitionDir)
+	values := dataRecords(t, 0, filepath.Join(partition, storage.SnapshotName(old)))
+	values = append(values, dataRecords(t, old.Offset, segmentNames(t, data)...)...)
+	c, err := storage.ReadSnapshotContents(storage.OS(), filepath.Join(partition, storage.SnapshotName(old)))
+	must(t, err)
+	voters, err := wire.ControlOf(kraft.ControlRecord{Type: kraft.VotersRecord, Voters: c.Voters})
+	must(t, err)
+	epoch, _ := l.LastEpoch()
+	id := kraft.SnapshotID{Offset: l.End, Epoch: epoch}
+	w, ok, err := l.CreateSnapshot(id)
+	if err != nil || !ok {
+		t.Fatalf("snapshot %v: %t %v", id, ok, err)
+	}
+	now := time.Now().UnixMilli()
+	head := wire.NewBatch(0, epoch, now)
+	head.Attributes = wire.AttrControl
+	must(t, w.Append(wire.AppendBatch(nil, head, wire.NewControl(wire.SnapshotHeader{Timestamp: now}), wire.NewControl(wire.KRaftVersion{Level: c.KRaftVersion}), wire.NewControl(voters))))
+	must(t, w.Append(wire.AppendDataBatch(nil, 3, epoch, now, values...)))
+	head.BaseOffset = kraft.Offset(3 + len(values))
+	must(t, w.Append(wire.AppendBatch(nil, head, wire.NewControl(wire.SnapshotFooter{}))), w.Freeze())
+	return id
+}
+
+// dataRecords are the records of the state machine in the files from the offset on, without those that say nothing.
+func dataRecords(t *testing.T, from kraft.Offset, files ...string) (values [][]byte) {
+	t.Helper()
+	for _, file := range files {
+		eachBatch(t, file, func(b *wire.Batch, _ int64) {
+			if b.Control() {
+				return
+			}
+			must(t, b.Each(func(r wire.Record) error {
+				if r.Offset >= from && !bytes.Equal(r.Value, []byte{1, 20, 0, 0}) {
+					values = append(values, bytes.Clone(r.Value))
+				}
+				return nil
+			}))
+		})
+	}
+	return values
+}
+
+// tellsAgain waits for a snapshot that Kafka makes of what it read, and checks that it has every configuration of ours.
+func tellsAgain(ctx context.Context, t *testing.T, data string, ours kraft.SnapshotID, want [][]byte) {
+	t.Helper()
+	for ; ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {
+		entries, err := os.ReadDir(filepath.Join(data, storage.PartitionDir))
+		must(t, err)
+		for _, e := range entries {
+			id, ok := storage.ParseSnapshotName(e.Name())
+			if !ok || id.Offset <= ours.Offset {
+				continue
+			}
+			got := dataRecords(t, 0, filepath.Join(data, storage.PartitionDir, e.Name()))
+			for _, value := range want {
+				if m, err := wire.DecodeMetadata(value); err != nil || m.Name == "ConfigRecord" && !slices.ContainsFunc(got, func(b []byte) bool { return bytes.Equal(b, value) }) {
+					t.Errorf("Kafka's snapshot %v lacks %v of ours %v (%v)", id, &m, ours, err)
+					return
+				}
+			}
+			t.Logf("Kafka's snapshot %v has the configurations of ours, %v, of %d records", id, ours, len(want))
+			return
+		}
+	}
+	t.Errorf("Kafka has made no snapshot behind ours, %v", ours)
+}
+
+// runKafkaOn replaces the node's directory and starts Kafka on it. It must lead, keep all batches up to the offset and have read our
+// snapshots.
+func runKafkaOn(t *testing.T, q *kafka.Quorum, data string, upTo kraft.Offset, ours ...kraft.SnapshotID) {
 	t.Helper()
 	node := q.Node(1)
 	want := readAll(t, data, upTo)
 	must(t, os.RemoveAll(node.DataDir), os.CopyFS(node.DataDir, os.DirFS(data)))
 	ctx := kafkatest.Deadline(t, 2*time.Minute)
-	must(t, q.Restart(ctx, 1), q.WaitReady(ctx), q.WriteMetadata(ctx, "third", 2), q.Stop(ctx, 1))
+	must(t, q.Restart(ctx, 1), q.WaitReady(ctx), q.WriteMetadata(ctx, "third", 2))
+	for _, id := range ours {
+		tellsAgain(ctx, t, node.DataDir, id, dataRecords(t, 0, filepath.Join(data, storage.PartitionDir, storage.SnapshotName(id))))
+	}
+	must(t, q.Kill(1))
 	if got := readAll(t, node.DataDir, 1<<40); !bytes.Contains(got, want[max(0, len(want)-3000):]) {
 		t.Errorf("Kafka has not kept the log up to %d: %d bytes of %d", upTo, len(got), len(want))
 	}

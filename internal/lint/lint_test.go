@@ -28,8 +28,9 @@ var allowed = map[string][]string{
 	"kraft/storage":    {"kraft", "wire"},
 	"kraft/controller": {"kraft", "kraft/storage", "wire", "compat"},
 
-	"kraft/storage/memfs":  {"kraft/storage"},
-	"kraft/storage/doctor": {"kraft", "kraft/storage", "wire"},
+	"kraft/storage/memfs":             {"kraft/storage"},
+	"kraft/storage/doctor":            {"kraft", "kraft/storage", "wire", "compat"},
+	"kraft/storage/doctor/doctortest": {"kraft", "kraft/storage", "kraft/storage/doctor", "kraft/storage/memfs", "wire"},
 
 	"compat":       {"kraft"},
 	"wire":         {"kraft", "compat"},

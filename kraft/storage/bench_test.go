@@ -19,14 +19,19 @@ func BenchmarkLog_AppendAndFlush(b *testing.B) {
 	must(b, err)
 	var ours, bare time.Duration
 	at := int64(0)
-	for b.Loop() {
+	for turn := 0; b.Loop(); turn++ {
 		batch := data(l.End, 10, 1, 1000)
-		begin := time.Now()
-		_, err := raw.WriteAt(batch, at)
-		must(b, err, raw.Sync())
-		middle := time.Now()
-		must(b, l.Append(batch), l.Flush())
-		ours, bare = ours+time.Since(middle), bare+middle.Sub(begin)
+		for half := range 2 { // who goes first finds the journal of the disk as the other left it, so they take turns
+			begin := time.Now()
+			if half == turn%2 {
+				_, err := raw.WriteAt(batch, at)
+				must(b, err, raw.Sync())
+				bare += time.Since(begin)
+			} else {
+				must(b, l.Append(batch), l.Flush())
+				ours += time.Since(begin)
+			}
+		}
 		at += int64(len(batch))
 	}
 	b.ReportMetric(ours.Seconds()/bare.Seconds(), "of-raw")

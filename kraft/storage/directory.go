@@ -27,7 +27,7 @@ type Identity struct {
 func OpenDirectory(fsys FS, path string, want Identity) (*Directory, error) {
 	meta, err := ReadMeta(fsys, path)
 	if err != nil {
-		return nil, err
+		return nil, withRemedy(err)
 	}
 	file := filepath.Join(path, MetaFile)
 	if meta.Version != 1 {
@@ -46,7 +46,7 @@ func OpenDirectory(fsys FS, path string, want Identity) (*Directory, error) {
 		if errors.Is(err, ErrLocked) {
 			return nil, &Error{Path: filepath.Join(path, LockFile), Err: err, Remedy: "stop the other process that uses this directory, or name another directory"}
 		}
-		return nil, err
+		return nil, withRemedy(err)
 	}
 	return &Directory{Meta: meta, fsys: fsys, path: path, lock: lock}, nil
 }

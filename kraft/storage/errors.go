@@ -3,6 +3,8 @@ package storage
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"syscall"
 )
 
 // The kinds of errors. Others are those of the file system, with the path in them.
@@ -41,4 +43,30 @@ func (e *Error) Unwrap() error { return e.Err }
 // fail wraps an error of the given kind with a path and a remedy.
 func fail(path, remedy string, kind error, format string, args ...any) error {
 	return &Error{Path: path, Remedy: remedy, Err: fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), kind)}
+}
+
+// remedies are what can be done where the file system itself refuses.
+var remedies = []struct {
+	err  error
+	text string
+}{
+	{syscall.ENOSPC, "free space on this disk and start again: what was flushed is there"},
+	{syscall.EDQUOT, "raise the quota or free space, and start again: what was flushed is there"},
+	{syscall.EIO, "the disk fails: look at the kernel's messages and copy the directory before anything is repaired; nothing has been cut"},
+	{syscall.EROFS, "mount the file system for writing: errors of the disk make the kernel mount it read-only"},
+	{fs.ErrPermission, "give the user of this process the right to it"},
+}
+
+// withRemedy adds what can be done to an error of the file system.
+func withRemedy(err error) error {
+	var known *Error
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	for _, r := range remedies {
+		if errors.Is(err, r.err) {
+			return fmt.Errorf("%w: %s", err, r.text)
+		}
+	}
+	return err
 }

@@ -35,18 +35,15 @@ type FormatSpec struct {
 // crash leaves one that can be formatted again (Kafka: Formatter).
 func Format(fsys FS, s *FormatSpec) error {
 	if err := s.writeMetadata(fsys); err != nil {
-		return err
+		return withRemedy(err)
 	}
 	for _, dir := range append([]string{s.MetadataDir}, s.OtherDirs...) {
 		m := Meta{ClusterID: s.ClusterID, NodeID: s.NodeID, DirectoryID: s.DirectoryID}
 		if dir != s.MetadataDir {
 			m.DirectoryID = NewDirectoryID()
 		}
-		if err := fsys.MkdirAll(dir, 0o755); err != nil {
-			return err
-		}
-		if err := WriteMeta(fsys, dir, m, s.Now); err != nil {
-			return err
+		if err := errors.Join(fsys.MkdirAll(dir, 0o755), WriteMeta(fsys, dir, m, s.Now)); err != nil {
+			return withRemedy(err)
 		}
 	}
 	return nil

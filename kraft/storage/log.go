@@ -91,7 +91,7 @@ func (l *Log) Size() (n int64) {
 
 // end the log at the first failure: what is on disk is no longer known.
 func (l *Log) failed(err error) error {
-	if err != nil && l.broken == nil {
+	if err = withRemedy(err); err != nil && l.broken == nil {
 		l.broken = err
 	}
 	return err

@@ -25,9 +25,9 @@ func Open(fsys FS, dir string, opts Options) (*Log, error) {
 	l := &Log{fsys: fsys, dir: dir, opts: opts.withDefaults()}
 	l.BatchBase = l.batchBase
 	if err := fsys.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
+		return nil, withRemedy(err)
 	}
-	if err := l.open(); err != nil {
+	if err := withRemedy(l.open()); err != nil {
 		for _, s := range l.segments {
 			err = errors.Join(err, s.file.Close())
 		}
@@ -41,7 +41,8 @@ func (l *Log) open() error {
 	if err != nil {
 		return err
 	}
-	if err := l.checkPartition(); err != nil {
+	topic, err := l.checkPartition()
+	if err != nil {
 		return err
 	}
 	if l.stored, l.hasState, err = ReadQuorumState(l.fsys, l.dir); err != nil {
@@ -52,6 +53,7 @@ func (l *Log) open() error {
 	if err != nil {
 		return err
 	}
+	files.topic = topic
 	if marked != nil {
 		err = l.openMarked(marked)
 	} else {
@@ -73,6 +75,7 @@ type leftovers struct {
 	cut    int64          // where the last segment kept must end, negative: nowhere
 	why    error
 	epochs kraft.EpochCache // as the file has them
+	topic  bool             // partition.metadata is there
 }
 
 // sort reads the names: segments in order, snapshots into the view, and what has to go.
@@ -112,26 +115,26 @@ func (l *Log) sort(entries []FileInfo) (bases []kraft.Offset, files *leftovers, 
 	return bases, files, nil
 }
 
-// checkPartition looks whose partition it is.
-func (l *Log) checkPartition() error {
+// checkPartition looks whose partition it is, if that is said.
+func (l *Log) checkPartition() (exists bool, err error) {
 	path := filepath.Join(l.dir, PartitionFile)
 	text, err := ReadFile(l.fsys, path, maxSmallFile)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	for line := range strings.Lines(string(text)) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
 		switch {
 		case key == "version" && value != "0":
-			return fail(path, "use a release that knows this version", ErrVersion, "version %q, want 0", value)
+			return true, fail(path, "use a release that knows this version", ErrVersion, "version %q, want 0", value)
 		case key == "topic_id" && value != MetadataTopicID:
-			return fail(path, "this is the directory of another topic: name the one of the metadata log", ErrIdentity, "topic id %s, want %s", value, MetadataTopicID)
+			return true, fail(path, "this is the directory of another topic: name the one of the metadata log", ErrIdentity, "topic id %s, want %s", value, MetadataTopicID)
 		}
 	}
-	return nil
+	return true, nil
 }
 
 // scanSegments reads all batches. The last segment may be torn; any other was made durable before the next one began, so that damage
@@ -294,9 +297,8 @@ func (l *Log) finishOpen(files *leftovers) error {
 		}
 		l.segments = append(l.segments, s)
 	}
-	path := filepath.Join(l.dir, PartitionFile)
-	if _, err := ReadFile(l.fsys, path, maxSmallFile); errors.Is(err, os.ErrNotExist) {
-		if err := replaceFile(l.fsys, path, []byte("version: 0\ntopic_id: "+MetadataTopicID)); err != nil {
+	if !files.topic {
+		if err := replaceFile(l.fsys, filepath.Join(l.dir, PartitionFile), []byte("version: 0\ntopic_id: "+MetadataTopicID)); err != nil {
 			return err
 		}
 	}

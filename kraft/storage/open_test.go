@@ -148,7 +148,7 @@ func TestOpen_DiskFullAndReadOnlyAreClear(t *testing.T) {
 	fsys := memory()
 	l := filled(t, fsys, storage.Options{})
 	fsys.Capacity = 1
-	if err := l.Append(data(10, 1, 3, 5000)); !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), ".log") {
+	if err := l.Append(data(10, 1, 3, 5000)); !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), ".log") || !strings.Contains(err.Error(), "free space on this disk") {
 		t.Errorf("%v", err)
 	}
 	fsys.Capacity = 0
@@ -156,8 +156,68 @@ func TestOpen_DiskFullAndReadOnlyAreClear(t *testing.T) {
 		t.Errorf("after a full disk: %v", l.View())
 	}
 	fsys.ReadOnly = true
-	if _, err := storage.Open(memoryReadOnly(), logDir, storage.Options{}); !errors.Is(err, syscall.EROFS) {
+	if _, err := storage.Open(memoryReadOnly(), logDir, storage.Options{}); !errors.Is(err, syscall.EROFS) || !strings.Contains(err.Error(), "mount the file system for writing") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A disk that cannot be read must never look like a torn tail: whichever read fails, Open fails, and every byte stays as it was.
+func TestOpen_AReadThatFailsIsNoDamage(t *testing.T) {
+	for _, opts := range []storage.Options{{SegmentBytes: 1, Unmarked: true}, {SegmentBytes: 1}} { // scanned, marked
+		for at := 0; ; at++ {
+			fsys := memory()
+			l := filled(t, fsys, opts)
+			l.AdvanceHighWatermark(10)
+			snapshot(t, l, kraft.SnapshotID{Offset: 8, Epoch: 2})
+			must(t, l.Persist(kraft.QuorumState{Epoch: 3, Leader: 1, Voted: kraft.NoReplica}, 1, kraft.VoterSet{}), l.Close())
+			fsys.Put(logDir+"/"+firstTail, data(10, 1, 3, 10)[:40]) // a tail that an Open which goes on would cut
+			before, n, failed := fsys.Files(), 0, ""
+			fsys.Read = func(name string, _ int64) error {
+				if n++; n == at+1 {
+					failed = name
+					return syscall.EIO
+				}
+				return nil
+			}
+			_, err := storage.Open(fsys, logDir, opts)
+			if failed == "" {
+				if at < 5 || err != nil {
+					t.Errorf("after %d reads: %v", at, err)
+				}
+				break
+			}
+			if strings.HasSuffix(failed, storage.MarkFile) {
+				continue // then all is read
+			}
+			if !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), path.Base(failed)) || !strings.Contains(err.Error(), "the disk fails") {
+				t.Errorf("read %d, of %s: %v", at, failed, err)
+			}
+			for name, b := range fsys.Files() {
+				if string(before[name]) != string(b) {
+					t.Errorf("read %d, of %s: %s has changed", at, failed, name)
+				}
+			}
+		}
+	}
+}
+
+// firstTail is a segment behind those of filled.
+const firstTail = "00000000000000000010.log"
+
+// A log that cannot read says so and ends, as after a write that failed.
+func TestLog_AReadThatFailsIsSaid(t *testing.T) {
+	fsys := memory()
+	l := filled(t, fsys, storage.Options{})
+	fsys.Read = func(string, int64) error { return syscall.EIO }
+	if _, err := l.Read(nil, 0, 10, 1<<20); !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), ".log") {
+		t.Errorf("%v", err)
+	}
+	fsys.Read = nil
+	if err := l.Append(data(10, 1, 3, 10)); !errors.Is(err, syscall.EIO) {
+		t.Errorf("it goes on: %v", err)
+	}
+	if l := open(t, fsys, storage.Options{}); l.End != 10 {
+		t.Errorf("%v", l.View())
 	}
 }
 

@@ -50,7 +50,7 @@ func (r *Report) compareLogs(a, b *Directory) (equal bool) {
 			j++
 		default:
 			if x.epoch == y.epoch && x.crc != y.crc {
-				r.find(Damage, "logs-diverge", a, x.base, "keep both directories; the node whose log the majority does not share must fetch anew",
+				r.find(Damage, "logs-diverge", a, x.base, "keep both directories; Kafka truncates by epochs and would leave them different: the node whose log the majority does not share must fetch anew",
 					"the batch at offset %d of epoch %d differs from that in %s", x.base, x.epoch, b.Path)
 				return false
 			}
@@ -102,8 +102,11 @@ func (r *Report) compareEpochs() {
 	}
 	for _, d := range r.Directories {
 		if d.HasState && d.State.Epoch > highest+3 && highest >= 0 {
-			r.find(Risk, "epoch-without-leader", d, -1, "look for voters that cannot reach each other, or whose keys are stale: elections were held and nobody won",
-				"%s says epoch %d, the last leader wrote in epoch %d", storage.QuorumStateFile, d.State.Epoch, highest)
+			r.Findings = append(r.Findings, Finding{
+				Risk, "epoch-without-leader", filepath.Join(d.Path, storage.PartitionDir, storage.QuorumStateFile), -1,
+				fmt.Sprintf("it says epoch %d, the last leader wrote in epoch %d", d.State.Epoch, highest),
+				"look for voters that cannot reach each other, or whose keys are stale: elections were held and nobody won",
+			})
 		}
 	}
 }

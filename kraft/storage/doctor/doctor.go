@@ -55,6 +55,7 @@ type Report struct {
 	Directories []*Directory `json:"directories"`
 	Findings    []Finding    `json:"findings"` // the gravest first
 	Election    Election     `json:"election"`
+	Advice      []string     `json:"advice,omitempty"` // for the cluster, where nothing is wrong
 }
 
 // Worst is the gravest severity, Note if there is no finding.
@@ -88,8 +89,15 @@ type Directory struct {
 	votersAt  kraft.Offset
 	versionAt kraft.Offset
 	findings  []Finding
-	features  bool // a FeatureLevel record of metadata.version was seen
+	levels    map[string]level
 	records   bool // there are data records
+}
+
+// level is that of a feature, and where it was set.
+type level struct {
+	value int16
+	at    kraft.Offset
+	file  string
 }
 
 // sum stands for a batch when logs are compared.
@@ -109,17 +117,26 @@ func (d *Directory) find(s Severity, kind, file string, offset kraft.Offset, act
 
 // Examine looks at the directories. An error means that it could not look, not that something is wrong.
 func Examine(fsys storage.FS, paths ...string) (*Report, error) {
+	return ExamineConfigured(fsys, nil, paths...)
+}
+
+// ExamineConfigured also compares them with the nodes' property files.
+func ExamineConfigured(fsys storage.FS, configs []Config, paths ...string) (*Report, error) {
 	r := &Report{}
 	for _, p := range paths {
 		d, err := look(fsys, p)
 		if err != nil {
 			return nil, err
 		}
+		for i := range configs {
+			d.lookConfig(&configs[i])
+		}
 		r.Directories = append(r.Directories, d)
 		r.Findings = append(r.Findings, d.findings...)
 	}
 	r.compare()
 	r.elect()
+	r.advise()
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return int(b.Severity - a.Severity) })
 	return r, nil
 }
@@ -141,23 +158,21 @@ func (r *Report) String() string {
 		b.WriteString("nothing is wrong\n")
 	}
 	b.WriteString(r.Election.String())
+	for _, advice := range r.Advice {
+		b.WriteString("advice: " + advice + "\n")
+	}
 	return b.String()
 }
 
 // note takes a record of the log or of a snapshot into account.
-func (d *Directory) note(b *wire.Batch, r *wire.Record, at kraft.Offset) error {
+func (d *Directory) note(b *wire.Batch, r *wire.Record, at kraft.Offset, file string) error {
 	if !b.Control() {
 		m, err := wire.DecodeMetadata(r.Value)
 		if err != nil {
 			return err
 		}
 		d.records = true
-		if m.Name == "FeatureLevelRecord" {
-			if name, ok := m.Field("name"); ok && string(name) == `"metadata.version"` {
-				d.features = true
-			}
-		}
-		return nil
+		return d.noteFeature(&m, at, file)
 	}
 	c, err := wire.DecodeControl(r.Key, r.Value)
 	if err != nil {

@@ -12,14 +12,15 @@ import (
 	"github.com/understudy-kafka/understudy/kraft"
 	"github.com/understudy-kafka/understudy/kraft/storage"
 	"github.com/understudy-kafka/understudy/kraft/storage/doctor"
+	"github.com/understudy-kafka/understudy/kraft/storage/doctor/doctortest"
 	"github.com/understudy-kafka/understudy/kraft/storage/memfs"
 	"github.com/understudy-kafka/understudy/wire"
 )
 
+var then = time.Unix(0, 0)
+
 // real is the directory of a controller of Kafka 4.4.0.
 const real = "../../../cmd/understudy/testdata/data-4.4.0"
-
-const partition = "d/" + storage.PartitionDir + "/"
 
 func load(t *testing.T) *memfs.FS {
 	t.Helper()
@@ -67,103 +68,29 @@ func TestDoctor_SaysNothingOfAHealthyDirectory(t *testing.T) {
 	}
 }
 
-func TestDoctor_NamesDamageAndFile(t *testing.T) {
-	cut := func(n int) func([]byte) []byte { return func(b []byte) []byte { return b[:len(b)-n] } }
-	flip := func(at int) func([]byte) []byte { return func(b []byte) []byte { b[at] ^= 1; return b } }
-	text := func(s string) func([]byte) []byte { return func([]byte) []byte { return []byte(s) } }
-	replace := func(old, new string) func([]byte) []byte {
-		return func(b []byte) []byte { return []byte(strings.ReplaceAll(string(b), old, new)) }
-	}
-	head := func(base kraft.Offset) wire.Batch {
-		h := wire.NewBatch(base, 4, 1)
-		h.Attributes = wire.AttrControl
-		return h
-	}
-	voters := func(list ...wire.Voter) func([]byte) []byte {
-		return func(b []byte) []byte {
-			return wire.AppendBatch(b, head(206), wire.NewControl(wire.Voters{Voters: list}))
-		}
-	}
-	voter := func(id kraft.NodeID, host string) wire.Voter {
-		return wire.Voter{Key: kraft.ReplicaKey{ID: id, DirectoryID: kraft.DirectoryID{1}}, Endpoints: []wire.Endpoint{{Name: "C", Host: host, Port: 1}}, MaxVersion: 1}
-	}
-	const last, first, middle = "00000000000000000193.log", "00000000000000000000.log", "00000000000000000101.log"
-	const newest = "00000000000000000197-0000000003.checkpoint"
-	for _, tt := range []struct {
-		kind     string
-		file     string // relative to the partition
-		change   func([]byte) []byte
-		severity doctor.Severity
-		also     []string
-	}{
-		{"not-formatted", "../meta.properties", nil, doctor.Fatal, nil},
-		{"meta-unreadable", "../meta.properties", text("version=7\n"), doctor.Fatal, nil},
-		{"no-directory-id", "../meta.properties", replace("directory.id", "other.id"), doctor.Risk, []string{"stale-directory-id"}},
-		{"stale-directory-id", "../meta.properties", replace("RQYBEBfCQBe3zVVL1v9Sbg", "Ed0_z6eWSMito5mSxIgznw"), doctor.Damage, nil},
-		{"bootstrap-unreadable", "../bootstrap.checkpoint", text("garbage, not batches"), doctor.Fatal, nil},
-		{"old-bootstrap", "../bootstrap.checkpoint", func([]byte) []byte {
-			return wire.AppendDataBatch(nil, 0, 0, 1, wire.FeatureLevelRecord("metadata.version", 1))
-		}, doctor.Risk, nil},
-		{"state-unreadable", "quorum-state", cut(3), doctor.Fatal, nil},
-		{"state-missing", "quorum-state", nil, doctor.Damage, nil},
-		{"state-behind-log", "quorum-state", replace(`"leaderEpoch":4`, `"leaderEpoch":2`), doctor.Damage, nil},
-		{"two-leaders", "quorum-state", replace(`"leaderId":1`, `"leaderId":3`), doctor.Damage, nil},
-		{"epoch-without-leader", "quorum-state", replace(`"leaderEpoch":4`, `"leaderEpoch":40`), doctor.Risk, nil},
-		{"state-of-older-version", "quorum-state", text(`{"clusterId":"","leaderId":-1,"leaderEpoch":4,"votedId":1,"appliedOffset":0,"currentVoters":[],"data_version":0}`), doctor.Note, nil},
-		{"partition-metadata", "partition.metadata", text("version: 0\ntopic_id: Ed0_z6eWSMito5mSxIgznw"), doctor.Fatal, nil},
-		{"epochs-unreadable", "leader-epoch-checkpoint", text("0\n9\n"), doctor.Fatal, nil},
-		{"epochs-disagree", "leader-epoch-checkpoint", text("0\n2\n1 0\n3 100\n"), doctor.Damage, nil},
-		{"torn-tail", last, cut(4), doctor.Note, nil},
-		{"segment-damaged", middle, flip(70), doctor.Damage, []string{"state-of", "snapshot-beyond-log"}},
-		{"hole", middle, nil, doctor.Damage, nil},
-		{"segments-overlap", "00000000000000000150.log", text("x"), doctor.Damage, nil},
-		{"no-snapshot-for-start", "", func([]byte) []byte { return nil }, doctor.Fatal, nil},
-		{"empty-snapshot", newest, text(""), doctor.Fatal, nil},
-		{"snapshot-damaged", newest, flip(70), doctor.Fatal, nil},
-		{"snapshot-cut", newest, cut(75), doctor.Damage, nil},
-		{"snapshot-without-voters", newest, func([]byte) []byte {
-			h := head(0)
-			b := wire.AppendBatch(nil, h, wire.NewControl(wire.SnapshotHeader{}), wire.NewControl(wire.KRaftVersion{Level: 1}))
-			h.BaseOffset = 2
-			return wire.AppendBatch(b, h, wire.NewControl(wire.SnapshotFooter{}))
-		}, doctor.Damage, nil},
-		{"snapshot-beyond-log", "00000000000000000300-0000000005.checkpoint", func([]byte) []byte { return snapshot(5) }, doctor.Note, []string{"state-behind-log"}},
-		{"leftover", "00000000000000000300-0000000005-7.checkpoint.part", text("x"), doctor.Note, nil},
-		{"record-undecodable", last, func(b []byte) []byte { return wire.AppendDataBatch(b, 206, 4, 1, []byte{1, 99, 0}) }, doctor.Risk, nil},
-		{"epoch-backwards", last, func(b []byte) []byte { return wire.AppendDataBatch(b, 206, 2, 1, []byte{1, 20, 0, 0}) }, doctor.Damage, nil},
-		{"gap", last, func(b []byte) []byte { return wire.AppendDataBatch(b, 210, 4, 1, []byte{1, 20, 0, 0}) }, doctor.Note, nil},
-		{"shared-endpoint", last, voters(voter(1, "h"), voter(2, "h")), doctor.Damage, []string{"stale-directory-id"}},
-		{"voter-without-endpoint", last, voters(wire.Voter{Key: kraft.ReplicaKey{ID: 5, DirectoryID: kraft.DirectoryID{1}}}), doctor.Damage, nil},
-	} {
-		t.Run(tt.kind, func(t *testing.T) {
-			fsys := load(t)
-			name := filepath.ToSlash(filepath.Clean(partition + tt.file))
-			switch {
-			case tt.file == "": // all that stands for the begin of the log
-				for name := range fsys.Files() {
-					if strings.HasSuffix(name, first) || strings.HasSuffix(name, ".checkpoint") {
-						must(t, fsys.Remove(name))
-					}
-				}
-			case tt.change == nil:
-				must(t, fsys.Remove(name))
-			default:
-				fsys.Put(name, tt.change(fsys.Files()[name]))
-			}
-			r, err := doctor.Examine(fsys, "d")
-			must(t, err)
-			found := false
-			for _, f := range r.Findings {
-				if f.Kind == tt.kind && f.Severity == tt.severity && (strings.Contains(filepath.ToSlash(f.File), filepath.Base(tt.file)) || f.File == "d" || tt.kind == "hole" || strings.HasSuffix(f.File, storage.PartitionDir)) && f.Evidence != "" {
-					found = true
-				} else if f.Severity > doctor.Note && !slices.Contains(tt.also, f.Kind) {
-					t.Errorf("also found: %v", &f)
-				}
-			}
-			if !found {
-				t.Errorf("found %v:\n%v", kinds(r), r)
+// The same table is applied to directories that each release has just made (compat/disk).
+func TestDoctor_NamesDamageAndFileAndNothingElse(t *testing.T) {
+	for _, c := range doctortest.Damages {
+		t.Run(c.Kind, func(t *testing.T) {
+			if err := c.Check(real); err != nil {
+				t.Error(err)
 			}
 		})
+	}
+}
+
+// A table that expects something else must fail.
+func TestDoctor_TheTableSeesWhatIsMissingAndWhatIsTooMuch(t *testing.T) {
+	damage := doctortest.Damages[0]
+	for _, twin := range []doctortest.Damage{
+		{Kind: "torn-tail", Severity: damage.Severity, Do: damage.Do},
+		{Kind: damage.Kind, Severity: doctor.Note, Do: damage.Do},
+		{Kind: damage.Kind, Severity: damage.Severity, Do: damage.Do, Also: []string{"gap"}},
+		{Kind: damage.Kind, Severity: damage.Severity, Do: func(d *doctortest.Dir) string { damage.Do(d); return "d" }},
+	} {
+		if err := twin.Check(real); err == nil {
+			t.Errorf("%+v passes", twin)
+		}
 	}
 }
 
@@ -176,28 +103,12 @@ func must(t testing.TB, errs ...error) {
 	}
 }
 
-func snapshot(epoch kraft.Epoch) []byte {
-	h := wire.NewBatch(0, epoch, 1)
-	h.Attributes = wire.AttrControl
-	b := wire.AppendBatch(nil, h, wire.NewControl(wire.SnapshotHeader{}), wire.NewControl(wire.KRaftVersion{Level: 1}), wire.NewControl(wire.Voters{Voters: []wire.Voter{member(1)}}))
-	h.BaseOffset = 3
-	return wire.AppendBatch(b, h, wire.NewControl(wire.SnapshotFooter{}))
-}
-
-func member(id kraft.NodeID) wire.Voter {
-	key := kraft.ReplicaKey{ID: id, DirectoryID: kraft.DirectoryID{15: byte(id)}}
-	if id == 1 {
-		key.DirectoryID, _ = kraft.ParseDirectoryID("RQYBEBfCQBe3zVVL1v9Sbg")
-	}
-	return wire.Voter{Key: key, Endpoints: []wire.Endpoint{{Name: "C", Host: "h" + key.ID.String(), Port: 1}}, MaxVersion: 1}
-}
-
 // node makes the directory of one of three voters: epochs tell how many batches each epoch has.
 func node(t *testing.T, fsys *memfs.FS, id kraft.NodeID, voters int, epochs ...int) string {
 	t.Helper()
 	dir := "n" + id.String()
 	must(t, fsys.MkdirAll(dir, 0))
-	must(t, storage.WriteMeta(fsys, dir, storage.Meta{ClusterID: "C", NodeID: id, DirectoryID: kraft.DirectoryID{15: byte(id)}}, time.Unix(0, 0)))
+	must(t, storage.WriteMeta(fsys, dir, storage.Meta{ClusterID: "C", NodeID: id, DirectoryID: kraft.DirectoryID{15: byte(id)}}, then))
 	l, err := storage.Open(fsys, dir+"/"+storage.PartitionDir, storage.Options{})
 	must(t, err)
 	var set []kraft.Voter

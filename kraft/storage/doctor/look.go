@@ -25,7 +25,7 @@ func look(fsys storage.FS, path string) (*Directory, error) {
 		path = filepath.Dir(path)
 	}
 	d := &Directory{
-		Path: path, Starts: true, leaders: map[kraft.Epoch]kraft.NodeID{}, votersAt: -2, versionAt: -2,
+		Path: path, Starts: true, leaders: map[kraft.Epoch]kraft.NodeID{}, levels: map[string]level{}, votersAt: -2, versionAt: -2,
 		State: kraft.QuorumState{Leader: kraft.NoNode, Voted: kraft.NoReplica}, Key: kraft.NoReplica,
 	}
 	if _, err := fsys.ReadDir(path); err != nil {
@@ -186,7 +186,7 @@ func (d *Directory) lookSnapshot(fsys storage.FS, file string, id kraft.Snapshot
 				}
 				voters = voters || t == wire.TypeKRaftVoters
 			}
-			err := d.note(b, &r, id.Offset-1)
+			err := d.note(b, &r, id.Offset-1, file)
 			version = d.KRaftVersion
 			return err
 		})
@@ -252,7 +252,7 @@ func (d *Directory) lookSegment(fsys storage.FS, file string, later []string) (d
 		}
 		d.view.Append(b.BaseOffset, b.LastOffset(), b.Epoch)
 		d.sums = append(d.sums, sum{b.BaseOffset, b.LastOffset(), b.Epoch, b.CRC})
-		if err := b.Each(func(r wire.Record) error { return d.note(b, &r, r.Offset) }); err != nil {
+		if err := b.Each(func(r wire.Record) error { return d.note(b, &r, r.Offset, file) }); err != nil {
 			severity := Fatal
 			if errors.Is(err, wire.ErrUnsupported) {
 				severity = Risk
@@ -323,13 +323,14 @@ func (d *Directory) conclude(partition string) {
 	if leader, ok := d.leaders[d.State.Epoch]; ok && d.State.Leader >= 0 && leader != d.State.Leader {
 		d.find(Damage, "two-leaders", state, -1, "keep both directories as evidence and compare the logs of all voters", "leader of epoch %d is %v, in the log %v", d.State.Epoch, d.State.Leader, leader)
 	}
-	if d.records && !d.features && log.Start == 0 && !slices.ContainsFunc(log.Snapshots, func(s kraft.Snapshot) bool { return s.ID.Offset > 0 }) {
+	if _, ok := d.levels[metadataVersion]; d.records && !ok && log.Start == 0 && !slices.ContainsFunc(log.Snapshots, func(s kraft.Snapshot) bool { return s.ID.Offset > 0 }) {
 		d.find(Risk, "no-metadata-version", partition, 0, "kafka-features upgrade --metadata sets it (KAFKA-20839)", "the log has metadata records, but none sets metadata.version")
 	}
 	for i := range d.voters.Len() {
 		d.VoterIDs = append(d.VoterIDs, d.voters.At(i).Key)
 	}
 	d.concludeVoters(partition)
+	d.concludeFeatures()
 }
 
 // concludeVoters looks for a node that its own voter set does not know any more.

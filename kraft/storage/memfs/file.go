@@ -31,6 +31,11 @@ func (h *file) ReadAt(b []byte, at int64) (int, error) {
 	if h.closed {
 		return 0, &fs.PathError{Op: "read", Path: h.name, Err: fs.ErrClosed}
 	}
+	if h.fs.Read != nil {
+		if err := h.fs.Read(h.name, at); err != nil {
+			return 0, &fs.PathError{Op: "read", Path: h.name, Err: err}
+		}
+	}
 	if at >= int64(len(h.node.data)) {
 		return 0, io.EOF
 	}

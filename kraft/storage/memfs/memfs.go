@@ -30,6 +30,8 @@ type FS struct {
 	// Before, if set, is called before each operation that changes something. An error fails it; a write then still does the
 	// first part bytes.
 	Before func(Op) (part int, err error)
+	// Read, if set, is called before each read of a file. An error fails it.
+	Read func(name string, at int64) error
 	// Capacity bounds the bytes of all files; 0: no bound.
 	Capacity int64
 	// ReadOnly refuses every change.
