@@ -22,7 +22,7 @@ const demoPartitions = 3
 
 // How long the steps of a real quorum may take before the demo gives up.
 const (
-	startTimeout    = 2 * time.Minute
+	startTimeout    = 5 * time.Minute
 	electionTimeout = time.Minute
 )
 

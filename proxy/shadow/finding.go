@@ -60,7 +60,7 @@ func (l *findingList) add(f Finding) (news bool) {
 
 // list returns the findings, oldest first.
 func (l *findingList) list() []Finding {
-	out := slices.Clone(l.all)
+	out := append([]Finding{}, l.all...) // never nil: an empty list is [] in JSON
 	slices.SortStableFunc(out, func(a, b Finding) int { return cmp.Compare(a.at(), b.at()) })
 	return out
 }

@@ -45,11 +45,15 @@ func (r *Report) writeHead(w *textWriter) {
 		w.line("%d connections were open already: what went before is not judged, a verdict is about what was seen", c.Midway)
 	}
 	for _, extra := range []struct {
-		count uint64
-		what  string
-	}{{c.Gaps, "gaps"}, {c.Undecodable, "frames that cannot be decoded"}, {c.Faults, "frames met by a fault rule"}} {
-		if extra.count > 0 {
-			w.line("%d %s", extra.count, extra.what)
+		count      uint64
+		what, rest string
+	}{{c.Gaps, "gap", ""}, {c.Undecodable, "frame", " that cannot be decoded"}, {c.Faults, "frame", " met by a fault rule"}} {
+		switch extra.count {
+		case 0:
+		case 1:
+			w.line("1 %s%s", extra.what, extra.rest)
+		default:
+			w.line("%d %ss%s", extra.count, extra.what, extra.rest)
 		}
 	}
 	if r.Cut != "" {
