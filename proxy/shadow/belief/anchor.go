@@ -37,14 +37,15 @@ func (j *judge) anchorEmpty(x *crossing) {
 	if j.c.world.dynamic { // the checkpoint that the voters were formatted with decides how an unknown epoch diverges
 		h.view.AddSnapshot(kraft.Snapshot{ID: kraft.BootstrapSnapshot})
 	}
-	if !j.boot(h) {
-		j.why = "its first state cannot be made"
-		return
-	}
 	for _, q := range j.wire.asked {
 		h.asked = append(h.asked, askedSlot{x: q})
 	}
-	j.begin(h, false)
+	var set []*hypothesis
+	if j.boot(h, func(begun *hypothesis) { set = append(set, begun) }); len(set) == 0 {
+		j.why = "its first state cannot be made"
+		return
+	}
+	j.begin(set, false)
 }
 
 // anchorAtAnswer: who fetches in an epoch and is answered by the leader of that epoch without an error is its follower as soon as it
@@ -76,19 +77,25 @@ func (j *judge) anchorAtAnswer(x *crossing) {
 	}
 	h.flushed = at
 	h.stored = kraft.QuorumState{Epoch: f.said.epoch, Leader: said.LeaderID, Voted: kraft.NoReplica}
-	if !j.boot(h) {
-		return
-	}
-	if j.acceptRequest(h, f, false) {
-		j.offered(h, x)
-		j.begin(h, true)
+	var set []*hypothesis
+	j.boot(h, func(begun *hypothesis) {
+		for i := range begun.sent {
+			if j.acceptRequest(begun, i, f, false) {
+				j.offered(begun, x)
+				set = append(set, begun)
+				return
+			}
+		}
+	})
+	if len(set) > 0 {
+		j.begin(set, true)
 	}
 }
 
-// begin makes a hypothesis the only one.
-func (j *judge) begin(h *hypothesis, trial bool) {
+// begin makes these the only hypotheses.
+func (j *judge) begin(set []*hypothesis, trial bool) {
 	j.window.clear(j)
-	j.set, j.trial, j.lossyAt = []*hypothesis{h}, trial, 0
+	j.set, j.trial, j.lossyAt = set, trial, 0
 	j.why = ""
 	j.stats.Anchored++
 }

@@ -258,7 +258,7 @@ func (j *judge) built(h *hypothesis, action kraft.Action) {
 	if !ok {
 		return
 	}
-	s := sentSlot{record: to.Record, correlation: to.CorrelationID, key: key, anywhere: j.choosing, at: j.now}
+	s := sentSlot{record: to.Record, correlation: to.CorrelationID, key: key, anywhere: j.choosing && j.c.world.dynamic, at: j.now}
 	s.said.leader, s.said.hw, s.said.snapshot = kraft.NoNode, -1, nowhere
 	switch a := action.(type) {
 	case *kraft.SendVoteRequest:

@@ -8,7 +8,8 @@ import (
 )
 
 // accept takes in a message that was seen leaving the node, and keeps the hypothesis if it has an explanation for it. h stays as
-// it is.
+// it is. ok says that no later state explains more: one that lets a stale request leave, or one for any bootstrap server, is kept,
+// but the node may as well have built the same anew by then, and then its answer counts, or is that of the leader.
 func (j *judge) accept(next []*hypothesis, h *hypothesis, x *crossing) (_ []*hypothesis, ok bool) {
 	try := j.clone(h)
 	if x.reply {
@@ -19,8 +20,11 @@ func (j *judge) accept(next []*hypothesis, h *hypothesis, x *crossing) (_ []*hyp
 		return next, false
 	}
 	for _, stale := range []bool{false, true} {
-		if j.acceptRequest(try, x, stale) {
-			next, ok = j.keep(next, try), true
+		for i := range h.sent {
+			if h.twice(i, stale) || !j.acceptRequest(try, i, x, stale) {
+				continue
+			}
+			next, ok = j.keep(next, try), ok || !stale && !h.sent[i].anywhere
 			try = j.clone(h)
 		}
 	}
@@ -216,25 +220,28 @@ func (j *judge) appendServed(h *hypothesis, b *kraft.Batch) bool {
 
 const maxAppend = 8 << 20
 
-// acceptRequest finds the request among those that the node has built. A stale one, whose answer it will not look at, may stand
-// in the queue for the same node: then it leaves first.
-func (j *judge) acceptRequest(h *hypothesis, x *crossing, stale bool) bool {
-	for i := range h.sent {
-		s := &h.sent[i]
-		if s.key != x.key || !s.anywhere && s.record != x.to && x.to != kraft.NoNode || h.m.Awaits(s.record, s.correlation) == stale ||
-			!j.wrote(h, s, x) {
-			continue
-		}
-		record, anywhere := s.record, s.anywhere
-		if !stale {
-			o := openSlot{conn: x.conn, record: s.record, correlation: s.correlation, key: s.key}
-			h.sent = slices.Delete(h.sent, i, i+1)
-			h.open = append(h.open, o)
-		}
-		h.overtaken(i, record, anywhere)
-		return true
+// twice reports whether an earlier request for the same connection record stands for the i-th.
+func (h *hypothesis) twice(i int, stale bool) bool {
+	s := &h.sent[i]
+	return stale && slices.ContainsFunc(h.sent[:i], func(o sentSlot) bool { return o.alike(s) && !h.m.Awaits(o.record, o.correlation) })
+}
+
+// acceptRequest takes the request for the i-th of those that the node has built. A stale one, whose answer it will not look at, may
+// stand in the queue for the same node: then it leaves first.
+func (j *judge) acceptRequest(h *hypothesis, i int, x *crossing, stale bool) bool {
+	s := &h.sent[i]
+	if s.key != x.key || !s.anywhere && s.record != x.to && x.to != kraft.NoNode || h.m.Awaits(s.record, s.correlation) == stale ||
+		!j.wrote(h, s, x) {
+		return false
 	}
-	return false
+	record, anywhere := s.record, s.anywhere
+	if !stale {
+		o := openSlot{conn: x.conn, record: s.record, correlation: s.correlation, key: s.key}
+		h.sent = slices.Delete(h.sent, i, i+1)
+		h.open = append(h.open, o)
+	}
+	h.overtaken(i, record, anywhere)
+	return true
 }
 
 // overtaken drops what was built for a connection record before the i-th request: requests to one node leave in order, so

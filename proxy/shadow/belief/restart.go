@@ -27,9 +27,7 @@ func (j *judge) revive(set []*hypothesis) []*hypothesis {
 			if !flushed && h.flushed >= h.view.End {
 				continue
 			}
-			if born := j.reborn(h, flushed); born != nil {
-				next = j.keep(next, born)
-			}
+			j.reborn(h, flushed, func(born *hypothesis) { next = j.keep(next, born) })
 		}
 		if at < alive && !h.dead {
 			next = j.keep(next, j.clone(h))
@@ -42,7 +40,7 @@ func (j *judge) revive(set []*hypothesis) []*hypothesis {
 }
 
 // reborn is the node as it starts from the disk that the hypothesis has left: what was flushed, or all that was written.
-func (j *judge) reborn(h *hypothesis, onlyFlushed bool) *hypothesis {
+func (j *judge) reborn(h *hypothesis, onlyFlushed bool, emit func(*hypothesis)) {
 	n := j.clone(h)
 	n.asked = slices.DeleteFunc(n.asked, func(s askedSlot) bool { return s.closed || s.taken })
 	for i := range n.asked { // on a connection of the new life
@@ -56,26 +54,26 @@ func (j *judge) reborn(h *hypothesis, onlyFlushed bool) *hypothesis {
 	}
 	n.truncate(n.view.End) // an epoch that was assigned at the end is forgotten
 	n.flushed = n.view.End
-	if j.boot(n) {
-		return n
-	}
+	j.boot(n, emit)
 	j.free(n)
-	return nil
 }
 
-// boot makes the machine of a hypothesis from its durable state.
-func (j *judge) boot(h *hypothesis) bool {
+// boot makes the machine of a hypothesis from its durable state, and lets it begin.
+func (j *judge) boot(h *hypothesis, emit func(*hypothesis)) {
 	cfg := j.config
 	cfg.History = append(append([]kraft.HistoryEntry(nil), j.before(h)...), h.history...)
 	cfg.Stored, cfg.HasStored = h.stored, h.stored != kraft.QuorumState{}
 	m, err := kraft.New(cfg)
 	if err != nil {
-		return false
+		return
 	}
 	h.m = m
 	j.event(h, &kraft.Start{}, idle)
-	j.act(h, idle)
-	return !h.dead
+	j.acts(h, idle, func(begun *hypothesis) {
+		if !begun.dead {
+			emit(begun)
+		}
+	})
 }
 
 // before are the control records that the log began with: those of the bootstrap checkpoint, or of the part that was not seen.

@@ -16,6 +16,33 @@ func (j *judge) act(h *hypothesis, due kraft.TimerSet) {
 	j.event(h, &j.role, due)
 }
 
+// acts is act on a copy, once for each of the bootstrap servers that the node may choose by lot.
+func (j *judge) acts(h *hypothesis, due kraft.TimerSet, emit func(*hypothesis)) {
+	servers := len(j.records)
+	if j.c.world.dynamic || h.m.Role().Kind() == kraft.LeaderRole {
+		servers = 1
+	}
+	for choice := range servers {
+		next := j.clone(h)
+		j.role.Choice = choice
+		j.act(next, due)
+		chosen := j.choosing
+		if j.role.Choice = 0; !chosen {
+			emit(next)
+			return
+		}
+		emit(next)
+	}
+}
+
+// wakes is a role action with timers that are due, and one more.
+func (j *judge) wakes(h *hypothesis, due kraft.TimerSet, emit func(*hypothesis)) {
+	j.acts(h, due, func(next *hypothesis) {
+		j.acts(next, idle, emit)
+		j.free(next)
+	})
+}
+
 func union(due kraft.TimerSet, more []kraft.Timer) kraft.TimerSet {
 	var all kraft.TimerSet
 	due.Each(func(t kraft.Timer) { all.Add(t) })
@@ -109,8 +136,8 @@ func (j *judge) expand(h *hypothesis, e effort, emit func(*hypothesis)) {
 		if surprises {
 			j.overslept(next, surprise)
 		}
-		j.act(next, idle)
-		emit(next)
+		j.acts(next, idle, emit)
+		j.free(next)
 	}
 	for i := range h.asked {
 		if s := &h.asked[i]; !s.taken && (!s.passive || s.serial != h.serial) && s.x.event != nil {
@@ -142,12 +169,7 @@ func (j *judge) expand(h *hypothesis, e effort, emit func(*hypothesis)) {
 // overslept follows a node whose timer has run out by the time it acts on a message that it took: the timer comes first. h is
 // as the message has left it.
 func (j *judge) overslept(h *hypothesis, emit func(*hypothesis)) {
-	fire := func(due kraft.TimerSet) {
-		next := j.clone(h)
-		j.act(next, due)
-		j.act(next, idle)
-		emit(next)
-	}
+	fire := func(due kraft.TimerSet) { j.wakes(h, due, emit) }
 	switch h.m.Role().(type) {
 	case *kraft.Unattached, *kraft.Prospective, *kraft.Candidate, *kraft.Resigned:
 		fire(electionDue)
@@ -190,12 +212,7 @@ var (
 
 // surprise follows the steps that a node takes by itself: a timer runs out, its state machine has it resign.
 func (j *judge) surprise(h *hypothesis, emit func(*hypothesis)) {
-	fire := func(due kraft.TimerSet) {
-		next := j.clone(h)
-		j.act(next, due)
-		j.act(next, idle)
-		emit(next)
-	}
+	fire := func(due kraft.TimerSet) { j.wakes(h, due, emit) }
 	switch r := h.m.Role().(type) {
 	case *kraft.Unattached, *kraft.Prospective, *kraft.Resigned:
 		fire(electionDue)
