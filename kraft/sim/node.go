@@ -87,7 +87,7 @@ func (n *node) local(at int64) kraft.Instant {
 
 // when is the first moment at which the node's clock shows the instant.
 func (n *node) when(local kraft.Instant) int64 {
-	if local >= never/2000 {
+	if local >= never/2000 || n.w.opt.Broken == ClockStops && local > n.local(forever) {
 		return forever
 	}
 	at := (int64(local) - 1000) * 1000
