@@ -34,6 +34,10 @@ const (
 	// log has records of the epoch by then, so whoever does not know the leader calls its request invalid, and it ends (Kafka:
 	// QuorumState.initialize, KafkaRaftClient.handleVoteRequest).
 	CandidateAgain
+	// FetchesTwice: the update timer of a follower of 4.0 runs out while a Fetch to a bootstrap server is in flight. It fetches from the
+	// leader as well, which may be that server, and the records that come second begin below the log end; it ends (Kafka:
+	// KafkaRaftClient.pollFollowerAsVoter; mended by KAFKA-16538).
+	FetchesTwice
 	// StaleVoters: a node goes on with a set of voters that its log has replaced (see node.knowsItsVoters).
 	StaleVoters
 	hazards
@@ -41,7 +45,7 @@ const (
 
 var hazardNames = [hazards]string{
 	"none", "restarts outside the voters", "is told that it leads", "a stranger leads", "answer of a removed voter",
-	"asks the unknown leader", "candidate again", "stale voters",
+	"asks the unknown leader", "candidate again", "fetches twice", "stale voters",
 }
 
 func (h Hazard) String() string { return hazardNames[h] }
@@ -92,9 +96,24 @@ func (w *World) hazard(n *node, reason kraft.FatalReason) Hazard {
 		if _, vote := n.event.(*kraft.ReceiveVoteResponse); vote && n.log.EndOffset().LastEpoch >= n.stored.Epoch {
 			return CandidateAgain
 		}
+	case kraft.FatalUnexpectedOffset:
+		if n.hasFetchedTwice() {
+			return FetchesTwice
+		}
 	default:
 	}
 	return NoHazard
+}
+
+// hasFetchedTwice: a follower whose release can have two Fetches in flight gets records that its log has already.
+func (n *node) hasFetchedTwice() bool {
+	r, ok := n.event.(*kraft.ReceiveFetchResponse)
+	if !ok || n.profile.Rules.UpdateVoterRestartIfSent || n.machine.Role().Kind() != kraft.FollowerRole || len(r.Batches) == 0 {
+		return false
+	}
+	first := &r.Batches[0]
+	l, ok := n.chain.Holding(first.Base)
+	return ok && l.Epoch == first.Epoch
 }
 
 // leaderIn is the leader that a message names.
