@@ -39,6 +39,7 @@ func TestKafka_Golden(t *testing.T) {
 				}
 			}
 			t.Logf("Kafka %s: %d conversations, %d steps equal", build, held, tw.Steps)
+			reached(build).note("conversations", tw)
 		})
 	}
 }

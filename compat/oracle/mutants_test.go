@@ -38,7 +38,7 @@ func (b *bounded) Do(c oracle.Command) (*oracle.Answer, error) {
 	return b.Flock.Do(c)
 }
 
-// hunt plays the golden conversations, the scripts and random histories until every variant has been found or the steps or the time
+// hunt plays the scripts, the golden conversations and random histories until every variant has been found or the steps or the time
 // are spent, and returns what is left.
 func hunt(t *testing.T, version string, steps int, rest func(), variants []*twin.Variant) []*twin.Variant {
 	t.Helper()
@@ -48,10 +48,10 @@ func hunt(t *testing.T, version string, steps int, rest func(), variants []*twin
 		t.Logf("Kafka %s, %s: %d of %d found in %d steps, %.0f s", version, by, len(variants)-len(b.Alive), len(variants), b.Steps,
 			time.Since(began).Seconds())
 	}
-	huntInGoldens(t, b.Flock, version)
-	told("conversations")
 	huntInScripts(t, b.Flock, version)
-	told("and scripts")
+	told("scripts")
+	huntInGoldens(t, b.Flock, version)
+	told("and conversations")
 	b.StateEvery = *flagState
 	if err := walk.Run(b, version, *flagSeed, steps, b.Reset); err != nil && !errors.Is(err, errAllFound) {
 		t.Fatal(err)

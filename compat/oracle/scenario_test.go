@@ -64,6 +64,7 @@ var scripts = []script{
 	{name: "shutdown before the message of a turn", hunt: true, run: shutdownInTurn},
 	{name: "update-voter timer while nothing is in flight", hunt: true, run: updateVoterAtVersionZero},
 	{name: "an answer names another address", hunt: true, run: answerNamesAnotherAddress},
+	{name: "late answers", run: lateAnswers},
 	{name: "records behind a forced drain", hunt: true, run: recordsBehindForcedDrain},
 }
 
@@ -85,6 +86,7 @@ func TestKafka_ScriptedScenarios(t *testing.T) {
 				}
 			}
 			t.Logf("Kafka %s: %d checks", version, checks)
+			reached(version).note("scripts", tw)
 		})
 	}
 }

@@ -46,6 +46,7 @@ func walkBeside(t *testing.T, version string, steps int) {
 		t.Fatal(err)
 	}
 	t.Logf("Kafka %s, seed %d: %s", version, *flagSeed, w.Summary(time.Since(began)))
+	reached(version).note("walks", w.Twin)
 	for _, f := range w.Findings {
 		t.Errorf("%s\nshrunk to %d commands, saved as %s\n%v", f.Options, len(f.Schedule), f.File, f.Difference)
 	}
