@@ -51,8 +51,10 @@ type Checker struct {
 	judges   []*judge
 	profiles map[kraft.NodeID]compat.Profile
 	held     []held
-	heldSize int
-	gaveUp   bool
+
+	downloads map[kraft.NodeID]*download // by who fetches
+	heldSize  int
+	gaveUp    bool
 }
 
 // held is something that waits until the voters are known.
@@ -81,7 +83,7 @@ const (
 
 // New makes a checker.
 func New(o Options) *Checker {
-	c := &Checker{options: o, profiles: map[kraft.NodeID]compat.Profile{}}
+	c := &Checker{options: o, profiles: map[kraft.NodeID]compat.Profile{}, downloads: map[kraft.NodeID]*download{}}
 	c.world.dirs, c.world.votersAt = map[kraft.NodeID]kraft.DirectoryID{}, -1
 	return c
 }

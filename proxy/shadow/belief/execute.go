@@ -114,7 +114,7 @@ func (j *judge) execute(h *hypothesis, action kraft.Action, ev kraft.Event) {
 		h.timer(a.Timer, false)
 	case *kraft.TransitionedTo:
 		h.soon = slices.DeleteFunc(h.soon, func(t kraft.Timer) bool { return t.Kind != kraft.ElectionTimer })
-	case *kraft.Fatal:
+	case *kraft.Fatal, *kraft.ShutdownDone:
 		h.dead = true
 	default:
 		if !h.replied(action) {

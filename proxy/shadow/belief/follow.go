@@ -2,6 +2,7 @@ package belief
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/understudy-kafka/understudy/kraft"
 	"github.com/understudy-kafka/understudy/wire"
@@ -107,6 +108,9 @@ func (j *judge) explainSeen(x *crossing, asked *crossing) {
 		j.stats.MostBelef = max(j.stats.MostBelef, len(j.set))
 		if j.trial && !x.reply && x.key == wire.KeyFetch {
 			j.trial = false
+		}
+		if slices.ContainsFunc(j.set, func(h *hypothesis) bool { return h.blind }) {
+			j.end("a snapshot whose contents were not seen")
 		}
 	case j.trial:
 		j.end("not anchored yet")

@@ -57,5 +57,6 @@ func anyQuorum(t *testing.T, seed uint64) *sim {
 	shape := rand.New(rand.NewPCG(seed, 5))
 	s := newSim(t, seed, releases[shape.IntN(len(releases))], 2+shape.IntN(4), shape.IntN(3), shape.IntN(2) == 0)
 	s.slow = []int64{200, 2000, 5000}[shape.IntN(3)]
+	s.graceful = shape.IntN(3) == 0
 	return s
 }

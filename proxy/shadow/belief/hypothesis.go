@@ -14,7 +14,8 @@ type hypothesis struct {
 
 	// openTail: the node led the last epoch of its log and does so no longer. Records that nobody was served may follow.
 	openTail bool
-	dead     bool // the process has ended on an input (kraft.Fatal)
+	dead     bool // the process has ended on an input (kraft.Fatal), or is done with its shutdown
+	blind    bool // it has installed a snapshot whose contents were not seen
 
 	soon []kraft.Timer // timers that were set to run out at once
 
@@ -195,7 +196,7 @@ func (h *hypothesis) fingerprint() fingerprint {
 		f.word(uint64(h.tail.Base))
 		f.word(uint64(h.tail.Last))
 	}
-	f.word(bit(h.openTail) | bit(h.dead)<<1)
+	f.word(bit(h.openTail) | bit(h.dead)<<1 | bit(h.blind)<<2)
 	f.word(uint64(uint32(h.stored.Epoch)) | uint64(uint32(h.stored.Leader))<<32)
 	f.word(uint64(uint32(h.stored.Voted.ID)))
 	f.word(uint64(h.flushed))

@@ -18,6 +18,7 @@ type judge struct {
 	now      kraft.Instant
 	at       *hypothesis // whose event is in hand
 	choosing bool
+	refused  bool // the message in hand is an answer that only a node writes that shuts down
 	extended bool // a leader's log grew by what a message shows: what the node took before that matters
 	role     kraft.RoleAction
 	actions  kraft.Actions
@@ -77,6 +78,7 @@ func (j *judge) explain(set []*hypothesis, x *crossing, e effort) (next []*hypot
 	clear(j.seen)
 	clear(j.accepted)
 	j.queue = j.queue[:0]
+	j.refused = x.reply && (x.said.top == kraft.BrokerNotAvailable || x.said.err == kraft.BrokerNotAvailable)
 	for _, h := range set {
 		c := j.clone(h)
 		c.surprises = 0

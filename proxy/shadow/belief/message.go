@@ -96,6 +96,9 @@ func (c *Checker) read(m *Message) (*crossing, error) {
 		return nil, err
 	}
 	x.event = event
+	if m.Response && m.Key == wire.KeyFetchSnapshot {
+		c.chunk(x, m)
+	}
 	said := event
 	if m.Sent != nil && (m.Got == nil || !slices.Equal(m.Sent, m.Got)) {
 		if said, err = c.event(m, m.Sent, x.id); err != nil {

@@ -39,6 +39,7 @@ type sim struct {
 	changedAt int                      // the message before which its writing first differed
 	alter     func(s *sim, m *Message) // changes what a node wrote
 	calm      bool                     // no crashes, no broken connections
+	graceful  bool                     // some processes end on request
 }
 
 type simEvent struct {
@@ -206,6 +207,11 @@ func (s *sim) disturb() {
 	}
 	switch s.r.IntN(6) {
 	case 0, 1:
+		if s.graceful && s.r.IntN(2) == 0 {
+			n.handle(&kraft.Shutdown{TimeoutMs: 200})
+			n.plan(0)
+			return
+		}
 		n.crash()
 	case 2:
 		if n.m.Role().Kind() == kraft.LeaderRole {
@@ -460,6 +466,8 @@ func (n *simNode) execute(action kraft.Action) {
 		delete(n.deadlines, a.Timer)
 	case *kraft.Park:
 		n.parked[a.Request] = int64(a.Until)
+	case *kraft.ShutdownDone:
+		n.crash()
 	case *kraft.Fatal:
 		if n.s.victim < 0 {
 			n.s.t.Errorf("node %v ends: %v on %v", n.id, a, n.event)

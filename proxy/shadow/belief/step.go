@@ -87,7 +87,7 @@ func (j *judge) deliver(h *hypothesis, i int) {
 		before := h.view.Start
 		j.event(h, s.answer.event, idle)
 		if s.answer.opaque && h.view.Start != before {
-			j.lossy() // a snapshot took effect that was not seen
+			h.blind = true // a snapshot took effect that was not seen
 		}
 	}
 }
@@ -210,9 +210,17 @@ var (
 	backoffDue     = timer(kraft.ElectionBackoffTimer)
 )
 
+// shutdownMs is how long Kafka's driver lets a graceful shutdown take (KafkaRaftClientDriver.shutdown).
+const shutdownMs = 5000
+
 // surprise follows the steps that a node takes by itself: a timer runs out, its state machine has it resign.
 func (j *judge) surprise(h *hypothesis, emit func(*hypothesis)) {
 	fire := func(due kraft.TimerSet) { j.wakes(h, due, emit) }
+	if j.refused {
+		next := j.clone(h)
+		j.event(next, &kraft.Shutdown{TimeoutMs: shutdownMs}, idle)
+		emit(next)
+	}
 	switch r := h.m.Role().(type) {
 	case *kraft.Unattached, *kraft.Prospective, *kraft.Resigned:
 		fire(electionDue)
