@@ -99,7 +99,7 @@ var scenarios = []scenario{
 	{"quorum-state", func(_ testing.TB, l *storage.Log, p *promise) error {
 		return steps(p.persist(l, 4), p.persist(l, 5), func() error { return l.AssignEpoch(5) }, p.persist(l, 6))
 	}},
-	{"snapshot", func(_ testing.TB, l *storage.Log, p *promise) error {
+	{"snapshot", func(_ testing.TB, l *storage.Log, _ *promise) error {
 		l.AdvanceHighWatermark(10)
 		w, _, err := l.CreateSnapshot(kraft.SnapshotID{Offset: 8, Epoch: 2})
 		if err != nil {
@@ -108,7 +108,7 @@ var scenarios = []scenario{
 		b := snapshotBytes(kraft.SnapshotID{Offset: 8, Epoch: 2})
 		return steps(func() error { return w.Append(b[:100]) }, func() error { return w.Append(b[100:]) }, w.Freeze)
 	}},
-	{"clean", func(_ testing.TB, l *storage.Log, p *promise) error {
+	{"clean", func(_ testing.TB, l *storage.Log, _ *promise) error {
 		l.AdvanceHighWatermark(10)
 		for _, id := range []kraft.SnapshotID{{Offset: 1, Epoch: 1}, {Offset: 6, Epoch: 1}, {Offset: 8, Epoch: 2}} {
 			w, _, err := l.CreateSnapshot(id)

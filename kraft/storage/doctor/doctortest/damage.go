@@ -119,9 +119,10 @@ func (d *Dir) appended(raw []byte) string {
 	return d.change(d.last(), func(b []byte) []byte { return append(b, raw...) })
 }
 
-// voters appends a Voters record.
+// voters appends a Voters record. What the doctor then says is about the partition, not about a segment.
 func (d *Dir) voters(list ...wire.Voter) string {
-	return d.appended(wire.AppendBatch(nil, head(d.End, d.Epoch), wire.NewControl(wire.Voters{Voters: list})))
+	d.appended(wire.AppendBatch(nil, head(d.End, d.Epoch), wire.NewControl(wire.Voters{Voters: list})))
+	return partition
 }
 
 func (d *Dir) voter(id kraft.NodeID, host string) wire.Voter {

@@ -86,8 +86,8 @@ var Damages = []Damage{
 	{"gap", doctor.Note, func(d *Dir) string {
 		return d.appended(wire.AppendDataBatch(nil, d.End+4, d.Epoch, 1, []byte{1, 20, 0, 0}))
 	}, nil},
-	{"shared-endpoint", doctor.Damage, func(d *Dir) string { d.voters(d.voter(d.Meta.NodeID, "h"), d.voter(2, "h")); return partition }, nil},
-	{"voter-without-endpoint", doctor.Damage, func(d *Dir) string { d.voters(d.voter(d.Meta.NodeID, "h"), d.voter(5, "")); return partition }, nil},
+	{"shared-endpoint", doctor.Damage, func(d *Dir) string { return d.voters(d.voter(d.Meta.NodeID, "h"), d.voter(2, "h")) }, nil},
+	{"voter-without-endpoint", doctor.Damage, func(d *Dir) string { return d.voters(d.voter(d.Meta.NodeID, "h"), d.voter(5, "")) }, nil},
 }
 
 const metadataVersion = "metadata.version"
