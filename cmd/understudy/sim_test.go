@@ -33,8 +33,10 @@ func TestSim_CommandLine(t *testing.T) {
 		{"every message", []string{"--scenario", "first-election", "--all"}, exitFine, "Fetch(offset=0"},
 		{"an unknown scenario", []string{"--scenario", "nothing"}, exitUsage, "there is no scenario"},
 		{"a seed", []string{"--seed", "3", "--events", "300"}, exitFine, "seed 3: fine"},
-		{"a seed with less", []string{"--seed", "3", "--events", "300", "--without", "crash,loss", "--skip-faults", "1,3-5", "--plain", "--nodes", "3,0,0",
-			"--append-every", "50ms"}, exitFine, "voters=3 spares=0 observers=0"},
+		{"a seed with less", []string{
+			"--seed", "3", "--events", "300", "--without", "crash,loss", "--skip-faults", "1,3-5", "--plain", "--nodes", "3,0,0",
+			"--append-every", "50ms",
+		}, exitFine, "voters=3 spares=0 observers=0"},
 		{"many seeds", []string{"--seeds", "3", "--events", "300"}, exitFine, "no invariant is broken"},
 		{"an unknown fault", []string{"--seed", "3", "--without", "meteor"}, exitUsage, "there is no fault"},
 		{"odd numbers", []string{"--seed", "3", "--skip-faults", "x"}, exitUsage, "want numbers and ranges"},

@@ -38,7 +38,8 @@ func dynamicLog(records int) []byte {
 	}
 	log, _ := wire.AppendControlBatch(nil, kraft.Batch{Epoch: 1, Control: []kraft.ControlRecord{
 		{Type: kraft.LeaderChangeRecord, Leader: 1, VoterIDs: []kraft.NodeID{1, 2, 3}, Granting: []kraft.NodeID{1, 2}},
-		{Type: kraft.KRaftVersionRecord, KRaftVersion: 1}, {Type: kraft.VotersRecord, Voters: kraft.NewVoterSet(voters...)},
+		{Type: kraft.KRaftVersionRecord, KRaftVersion: 1},
+		{Type: kraft.VotersRecord, Voters: kraft.NewVoterSet(voters...)},
 	}}, 1)
 	for next := range records {
 		log = wire.AppendDataBatch(log, kraft.Offset(3+next), 1, 1, oracle.Records(1)...)

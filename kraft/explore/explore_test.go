@@ -234,7 +234,10 @@ func TestPermutations_AreThoseOfTheFreeVoters(t *testing.T) {
 		m    Model
 		want int
 	}{
-		{Model{Nodes: 3, Voters: 3}, 6}, {Model{Nodes: 4, Voters: 4}, 24}, {Model{Nodes: 3, Voters: 2}, 2}, {Model{Nodes: 3, Voters: 3, Remove: 1}, 2},
+		{Model{Nodes: 3, Voters: 3}, 6},
+		{Model{Nodes: 4, Voters: 4}, 24},
+		{Model{Nodes: 3, Voters: 2}, 2},
+		{Model{Nodes: 3, Voters: 3, Remove: 1}, 2},
 		{Model{Nodes: 1, Voters: 1}, 1},
 	} {
 		got := c.m.permutations(true)

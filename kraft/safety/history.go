@@ -48,7 +48,7 @@ func (h *History) replica(at int) *replica {
 	return &h.replicas[at]
 }
 
-// Started: a process has begun; what it knew of the high watermark is gone.
+// Started says that a process has begun; what it knew of the high watermark is gone.
 func (h *History) Started(at int) { h.replica(at).watermark = -1 }
 
 // Committed is the offset up to which the log is known to be committed.
@@ -57,7 +57,7 @@ func (h *History) Committed() kraft.Offset { return kraft.Offset(len(h.committed
 // maxEpoch bounds what a table by epoch is grown to.
 const maxEpoch = 1 << 22
 
-// Named: a message or a durable state names the leader of an epoch.
+// Named says that a message or a durable state names the leader of an epoch.
 func (h *History) Named(node, leader kraft.NodeID, epoch kraft.Epoch) *Violation {
 	if leader < 0 || epoch < 0 || epoch > maxEpoch {
 		return nil
@@ -75,7 +75,7 @@ func (h *History) Named(node, leader kraft.NodeID, epoch kraft.Epoch) *Violation
 	return nil
 }
 
-// Elected: a node has become the leader of an epoch, with that log. It must hold what the leaders of lower epochs have committed; the last
+// Elected says that a node has become the leader of an epoch, with that log. It must hold what the leaders of lower epochs have committed; the last
 // answer that elects it may come when a higher epoch has a leader already that commits.
 func (h *History) Elected(node kraft.NodeID, epoch kraft.Epoch, log *Chain) *Violation {
 	if v := h.Named(node, node, epoch); v != nil {
@@ -104,7 +104,7 @@ func (h *History) committedUpTo(epoch kraft.Epoch) kraft.Offset {
 	return 0
 }
 
-// Appended: a node has written a batch.
+// Appended says that a node has written a batch.
 func (h *History) Appended(node kraft.NodeID, l Link) *Violation {
 	for int(l.Last) >= len(h.written) {
 		h.written = append(h.written, written{})
@@ -132,7 +132,7 @@ func (h *History) Appended(node kraft.NodeID, l Link) *Violation {
 	return nil
 }
 
-// Truncates: a node in an epoch is about to cut its log off at the offset. What the leaders of higher epochs have committed meanwhile, it
+// Truncates says that a node in an epoch is about to cut its log off at the offset. What the leaders of higher epochs have committed meanwhile, it
 // may lose: a majority has it without this node, which does not know of them yet.
 func (h *History) Truncates(node kraft.NodeID, epoch kraft.Epoch, offset kraft.Offset, log *Chain) *Violation {
 	end := h.committedUpTo(epoch)
@@ -145,7 +145,7 @@ func (h *History) Truncates(node kraft.NodeID, epoch kraft.Epoch, offset kraft.O
 	return nil
 }
 
-// Watermark: a node counts everything below the offset as committed. Only a leader is the first to do so.
+// Watermark says that a node counts everything below the offset as committed. Only a leader is the first to do so.
 func (h *History) Watermark(at int, node kraft.NodeID, offset kraft.Offset, leads bool, epoch kraft.Epoch, log *Chain) *Violation {
 	r := h.replica(at)
 	if offset < r.watermark {
@@ -201,7 +201,7 @@ func (h *History) commit(node kraft.NodeID, offset kraft.Offset, epoch kraft.Epo
 	return nil
 }
 
-// Snapshot: a node holds a snapshot that ends at the offset and stands for what the link says.
+// Snapshot says that a node holds a snapshot that ends at the offset and stands for what the link says.
 func (h *History) Snapshot(node kraft.NodeID, offset kraft.Offset, l Link) *Violation {
 	switch {
 	case offset == 0:
@@ -214,13 +214,13 @@ func (h *History) Snapshot(node kraft.NodeID, offset kraft.Offset, l Link) *Viol
 	return nil
 }
 
-// Acknowledged: a writer was told that the batch that it wrote is committed.
+// Acknowledged says that a writer was told that the batch that it wrote is committed.
 func (h *History) Acknowledged(l Link) { h.acked = append(h.acked, l) }
 
 // Acks is the number of acknowledgements.
 func (h *History) Acks() int { return len(h.acked) }
 
-// Kept: every acknowledged record is where it was acknowledged, in the log of a leader that has committed.
+// Kept checks that every acknowledged record is where it was acknowledged, in the log of a leader that has committed.
 func (h *History) Kept(node kraft.NodeID) *Violation {
 	for _, l := range h.acked {
 		if l.Last >= h.Committed() || h.committed[l.Last].Hash != l.Hash {
@@ -231,7 +231,7 @@ func (h *History) Kept(node kraft.NodeID) *Violation {
 	return nil
 }
 
-// Persisted: a node has written its election state.
+// Persisted says that a node has written its election state.
 func (h *History) Persisted(at int, node kraft.NodeID, s kraft.QuorumState) *Violation {
 	r := h.replica(at)
 	if s.Epoch < r.epoch {
@@ -241,7 +241,7 @@ func (h *History) Persisted(at int, node kraft.NodeID, s kraft.QuorumState) *Vio
 	return h.Named(node, s.Leader, s.Epoch)
 }
 
-// Told: a message of a node says that it is in an epoch, led by that node.
+// Told says that a message of a node says that it is in an epoch, led by that node.
 func (h *History) Told(at int, node kraft.NodeID, epoch kraft.Epoch, leader kraft.NodeID, durable *kraft.QuorumState) *Violation {
 	if epoch > durable.Epoch {
 		return broken(PersistBeforeSend, node, "tells of epoch %d, durable is %v", epoch, *durable)
@@ -252,7 +252,7 @@ func (h *History) Told(at int, node kraft.NodeID, epoch kraft.Epoch, leader kraf
 	return h.Named(node, leader, epoch)
 }
 
-// Voted: a node tells a candidate that it has its vote in an epoch, or asks for votes itself.
+// Voted says that a node tells a candidate that it has its vote in an epoch, or asks for votes itself.
 func (h *History) Voted(at int, node, candidate kraft.NodeID, epoch kraft.Epoch, durable *kraft.QuorumState) *Violation {
 	r := h.replica(at)
 	switch {

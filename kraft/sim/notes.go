@@ -61,12 +61,12 @@ type Note struct {
 }
 
 func (x Note) String() string {
-	switch {
-	case x.Kind == noteSay:
+	switch x.Kind {
+	case noteSay:
 		return "-- " + x.Text
-	case x.Kind == noteArrived:
+	case noteArrived:
 		return fmt.Sprintf("%8d ms  %v <- %v  %s", x.At/1000, x.Node, x.From, x.Text)
-	case x.Kind == noteLost:
+	case noteLost:
 		return fmt.Sprintf("%8d ms  %v x- %v  %s is lost", x.At/1000, x.Node, x.From, x.Text)
 	}
 	return fmt.Sprintf("%8d ms  %v %s", x.At/1000, x.Node, x.Text)

@@ -80,9 +80,8 @@ func (s *shrinker) nodes() {
 			o := s.best.Options
 			if n := fewer(&o); *n == 0 || o.nodes() == 1 || o.Voters == 1 && n == &o.Voters {
 				break
-			} else {
-				*n--
 			}
+			*fewer(&o)--
 			o.Profiles = o.Profiles[:o.nodes()]
 			if !s.try(o) {
 				break

@@ -131,7 +131,6 @@ func (w *World) format(n *node) {
 }
 
 func versions(p *compat.Profile) (highest [128]int16) {
-
 	for api := range highest {
 		if r, ok := p.Range(kraft.APIKey(api)); ok {
 			highest[api] = r.Max
@@ -145,10 +144,6 @@ const (
 	listener  = "CONTROLLER"
 	basePort  = 9000
 )
-
-func (w *World) address(i int) kraft.Address {
-	return kraft.Address{Host: hosts[w.nodes[i].endpoint&1][i], Port: uint16(basePort + i)}
-}
 
 var hosts, endpointSets = func() (h [2][maxNodes]string, e [2][maxNodes]kraft.Endpoints) {
 	for g := range h {

@@ -50,7 +50,7 @@ func (l *Log) newPart(id kraft.SnapshotID) (*SnapshotWriter, error) {
 	return w, l.failed(err)
 }
 
-// CreateSnapshot begins a snapshot of the state at a position of the log, which must be committed, at a batch's begin, and not lie
+// CreateSnapshot begins a snapshot of the state at a position of the log, which must be committed, at a batch's begin or the high watermark, and not lie
 // before the log start. Not ok: there is such a snapshot, or the log has passed it (Kafka: KafkaRaftLog.createNewSnapshot).
 func (l *Log) CreateSnapshot(id kraft.SnapshotID) (w *SnapshotWriter, ok bool, err error) {
 	if l.broken != nil {
@@ -65,7 +65,7 @@ func (l *Log) CreateSnapshot(id kraft.SnapshotID) (w *SnapshotWriter, ok bool, e
 	if position, end := l.Validate(id.Offset, id.Epoch); position != kraft.ValidPosition {
 		return nil, false, fmt.Errorf("create snapshot %v: the log has %v there", id, end)
 	}
-	if base := l.Base(id.Offset); base != id.Offset {
+	if base := l.Base(id.Offset); base != id.Offset && id.Offset < l.HighWatermark { // at the watermark Kafka reads nothing and sees no batch
 		return nil, false, fmt.Errorf("create snapshot %v: within the batch that begins at %d", id, base)
 	}
 	w, err = l.newPart(id)
@@ -122,6 +122,10 @@ func (w *SnapshotWriter) Abandon() error {
 // abandon is Abandon for a log that ends: a file that stays is removed by the next Open.
 func (w *SnapshotWriter) abandon() { _ = errors.Join(w.file.Close(), remove(w.log.fsys, w.path)) }
 
+// ErrLogAhead says that the log ends behind the snapshot that was fetched. Kafka's process ends on it (KafkaRaftClient: "Full log
+// truncation expected but didn't happen").
+var ErrLogAhead = errors.New("the log ends behind it")
+
 // install freezes the snapshot that was fetched and begins the log anew at its end.
 func (l *Log) install(id kraft.SnapshotID, size int64) error {
 	w := l.partial
@@ -134,7 +138,7 @@ func (l *Log) install(id kraft.SnapshotID, size int64) error {
 	}
 	began, err := l.truncateToLatestSnapshot()
 	if err == nil && !began {
-		err = fmt.Errorf("install snapshot %v: %v ends behind it", id, &l.LogView)
+		err = fmt.Errorf("install snapshot %v: %v: %w", id, &l.LogView, ErrLogAhead)
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package twin
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/understudy-kafka/understudy/kraft"
@@ -102,6 +103,9 @@ func (l *diskLog) install(id kraft.SnapshotID, bytes []byte) bool {
 		&kraft.BeginSnapshotFetch{ID: id}, &kraft.AppendSnapshot{ID: id, Bytes: int32(len(bytes))}, &kraft.InstallSnapshot{ID: id, Size: int64(len(bytes))},
 	} {
 		_, err := l.Execute(a, &storage.Payload{Chunk: bytes})
+		if errors.Is(err, storage.ErrLogAhead) {
+			return false
+		}
 		check(err)
 	}
 	l.flushed = l.End

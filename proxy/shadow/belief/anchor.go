@@ -20,7 +20,7 @@ func (j *judge) anchorAtRequest(x *crossing) {
 	w := &j.wire
 	if x.key == wire.KeyFetch || x.key == wire.KeyVote && x.said.preVote {
 		if x.said.epoch == 0 && x.said.offset == 0 && x.said.last == 0 && !w.unclear {
-			j.anchorEmpty(x)
+			j.anchorEmpty()
 			return
 		}
 	}
@@ -31,7 +31,7 @@ func (j *judge) anchorAtRequest(x *crossing) {
 }
 
 // anchorEmpty: a node in epoch 0 whose log is empty has nothing behind it. Nobody votes, leads or writes in epoch 0.
-func (j *judge) anchorEmpty(x *crossing) {
+func (j *judge) anchorEmpty() {
 	j.configure(kraft.BootstrapSnapshot.Offset - 1)
 	h := new(hypothesis)
 	if j.c.world.dynamic { // the checkpoint that the voters were formatted with decides how an unknown epoch diverges

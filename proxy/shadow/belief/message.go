@@ -106,7 +106,7 @@ func (c *Checker) read(m *Message) (*crossing, error) {
 		}
 	}
 	if said != nil {
-		x.said.read(said, m)
+		x.said.read(said)
 	} else if m.Sent != nil && m.Key == wire.KeyDescribeQuorum {
 		if err := c.described(&x.said, m); err != nil {
 			return nil, err
@@ -182,7 +182,7 @@ func (c *Checker) described(s *content, m *Message) error {
 }
 
 // read flattens an event.
-func (s *content) read(event kraft.Event, m *Message) {
+func (s *content) read(event kraft.Event) {
 	s.leader, s.hw, s.epoch, s.diverge, s.snapshot = kraft.NoNode, -1, -1, nowhere, nowhere
 	switch e := event.(type) {
 	case *kraft.ReceiveVoteRequest:
@@ -227,11 +227,11 @@ func (s *content) readResponse(event kraft.Event) {
 		partition(&e.Response, &e.PartitionAnswer)
 		s.snapshot, s.position = e.SnapshotID, e.Position
 	case *kraft.ReceiveUpdateRaftVoterResponse:
-		s.top, s.leader, s.epoch = e.Response.Error, e.LeaderID, e.LeaderEpoch
+		s.top, s.leader, s.epoch = e.Error, e.LeaderID, e.LeaderEpoch
 	case *kraft.ReceiveAddRaftVoterResponse:
-		s.top = e.Response.Error
+		s.top = e.Error
 	case *kraft.ReceiveRemoveRaftVoterResponse:
-		s.top = e.Response.Error
+		s.top = e.Error
 	}
 }
 

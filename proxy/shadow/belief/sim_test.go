@@ -36,10 +36,8 @@ type sim struct {
 	victim  kraft.NodeID // the node that is not what it should be
 	wrong   func(on bool)
 
-	changedAt int                      // the message before which its writing first differed
-	alter     func(s *sim, m *Message) // changes what a node wrote
-	calm      bool                     // no crashes, no broken connections
-	graceful  bool                     // some processes end on request
+	changedAt int  // the message before which its writing first differed
+	graceful  bool // some processes end on request
 }
 
 type simEvent struct {
@@ -100,7 +98,6 @@ type simLink struct {
 }
 
 type simRequest struct {
-	action  kraft.Action
 	key     int16
 	version int16
 	dest    kraft.Destination
