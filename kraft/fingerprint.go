@@ -11,25 +11,34 @@ func (m *QuorumStateMachine) Fingerprint() [16]byte { return m.fingerprint(nil) 
 
 func (m *QuorumStateMachine) fingerprint(names *Names) [16]byte {
 	h := hash{seed0, seed1, names}
-	h.word(uint64(m.kind) | flag(m.stopped)<<8 | flag(m.shutdown)<<9 | uint64(uint32(m.epoch))<<32)
-	switch m.kind {
-	case UnattachedRole:
-		m.unattached.hash(&h)
-	case ProspectiveRole:
-		m.prospective.hash(&h)
-	case CandidateRole:
-		m.candidate.hash(&h)
-	case LeaderRole:
-		m.leader.hash(&h)
-	case FollowerRole:
-		m.follower.hash(&h)
-	case ResignedRole:
-		m.resigned.hash(&h)
-	}
+	h.word(m.standing())
+	m.hashRole(&h)
 	m.requests.hash(&h)
 	m.parked.hash(&h, m.listeners)
 	m.history.hash(&h)
 	return h.sum()
+}
+
+// standing is the role and the epoch, and whether the machine goes on.
+func (m *QuorumStateMachine) standing() uint64 {
+	return uint64(m.kind) | flag(m.stopped)<<8 | flag(m.shutdown)<<9 | uint64(uint32(m.epoch))<<32
+}
+
+func (m *QuorumStateMachine) hashRole(h *hash) {
+	switch m.kind {
+	case UnattachedRole:
+		m.unattached.hash(h)
+	case ProspectiveRole:
+		m.prospective.hash(h)
+	case CandidateRole:
+		m.candidate.hash(h)
+	case LeaderRole:
+		m.leader.hash(h)
+	case FollowerRole:
+		m.follower.hash(h)
+	case ResignedRole:
+		m.resigned.hash(h)
+	}
 }
 
 // hash folds 64-bit words into two lanes (the multiply-and-fold of wyhash). It is fixed: a recorded fingerprint stays valid.

@@ -5,22 +5,11 @@ package kraft
 // which timers may run out at any time: machines that went different ways to the same state are alike.
 func (m *QuorumStateMachine) Likeness() [16]byte {
 	h := hash{a: seed0, b: seed1}
-	h.word(uint64(m.kind) | flag(m.stopped)<<8 | flag(m.shutdown)<<9 | uint64(uint32(m.epoch))<<32)
-	switch m.kind {
-	case UnattachedRole:
-		m.unattached.hash(&h)
-	case ProspectiveRole:
-		m.prospective.hash(&h)
-	case CandidateRole:
-		m.candidate.hash(&h)
-	case LeaderRole:
+	h.word(m.standing())
+	if m.kind == LeaderRole {
 		m.leader.likeness(&h)
-	case FollowerRole:
-		m.follower.hash(&h)
-	case ResignedRole:
-		m.resigned.hash(&h)
-	}
-	if m.kind != LeaderRole {
+	} else {
+		m.hashRole(&h)
 		for i := range m.requests.connections {
 			c := &m.requests.connections[i]
 			h.word(uint64(uint32(c.ID))<<1 | flag(c.BackingOff))
