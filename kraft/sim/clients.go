@@ -2,7 +2,6 @@ package sim
 
 import (
 	"github.com/understudy-kafka/understudy/kraft"
-	"github.com/understudy-kafka/understudy/kraft/safety"
 )
 
 // tickClients writes to every node that believes it leads, and lets nodes take snapshots.
@@ -113,18 +112,22 @@ func (w *World) addVoter(leader, voter *node) {
 	})
 }
 
-// removeVoter removes a voter, the leader itself perhaps, unless that would leave a set whose majority is gone. A leader that removes
-// itself can neither stand for election nor vote for a shorter log from then on, so the others must be a majority of the set that they
-// still know: Kafka is stuck otherwise (of two voters the leader removes itself, and dies before the other one has the record).
+// removeVoter removes a voter, the leader itself perhaps, where Kafka can go on whatever happens next.
 func (w *World) removeVoter(leader *node, id kraft.NodeID) {
 	_, voters := leader.lastVoters()
 	v := voters.Find(id)
-	if v == nil || v.Key.DirectoryID.IsZero() || !w.survives(voters, kraft.NoReplica, v.Key) ||
-		id == leader.id && !w.survives(voters, v.Key, kraft.NoReplica) {
+	if v == nil || v.Key.DirectoryID.IsZero() || !w.canRemove(leader.replicaKey(), voters, v.Key) {
 		return
 	}
 	w.note(noteRemove, leader, id.String())
 	leader.call(&kraft.ReceiveRemoveRaftVoter{Request: w.operator(leader), Voter: v.Key})
 }
 
-var _ = safety.Liveness
+// canRemove: the set without the voter has a majority that is alive. If the leader is not in that set, because it removes itself or has done
+// so before and stayed (see the scenario removed-leader-stays), it may die as the only one that has the new set beside the voter that goes.
+// Neither of them stands for election by that set, and neither grants a vote to a shorter log; so those that stay must be a majority of the
+// set that they still know. Kafka is stuck otherwise.
+func (w *World) canRemove(leader kraft.ReplicaKey, voters kraft.VoterSet, gone kraft.ReplicaKey) bool {
+	stays := leader != gone && voters.IsVoter(leader)
+	return w.survives(voters, kraft.NoReplica, gone) && (stays || w.survives(voters, gone, kraft.NoReplica))
+}

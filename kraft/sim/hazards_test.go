@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/understudy-kafka/understudy/kraft"
@@ -55,5 +56,58 @@ func TestHazards_FetchesTwiceIsNoPretext(t *testing.T) {
 		if got := w.hazard(n, kraft.FatalUnexpectedOffset); got != x.want {
 			t.Errorf("%s: %v, want %v", x.name, got, x.want)
 		}
+	}
+}
+
+// TestFaults_VotersAreRemovedWhereKafkaCanGoOn: the fault model leaves out the removals that remove-leader-of-two and removed-leader-stays
+// show, and no others.
+func TestFaults_VotersAreRemovedWhereKafkaCanGoOn(t *testing.T) {
+	w := New()
+	o := Draw(1)
+	o.Dynamic, o.Events = true, 0
+	if err := o.Resize(5, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	w.Run(o)
+	set := func(ids ...kraft.NodeID) kraft.VoterSet {
+		var list []kraft.Voter
+		for _, id := range ids {
+			list = append(list, kraft.Voter{Key: w.nodes[id-1].replicaKey()})
+		}
+		return kraft.NewVoterSet(list...)
+	}
+	for _, x := range []struct {
+		name         string
+		leader, gone kraft.NodeID
+		voters       kraft.VoterSet
+		dead         []kraft.NodeID
+		want         bool
+	}{
+		{"a leader removes another one of three", 1, 3, set(1, 2, 3), nil, true},
+		{"a leader removes the other one of two", 1, 2, set(1, 2), nil, true},
+		{"a leader removes itself of three", 1, 1, set(1, 2, 3), nil, true},
+		{"a leader removes itself of two", 1, 1, set(1, 2), nil, false},
+		{"a leader removes the last voter", 1, 1, set(1), nil, false},
+		{"a leader outside the voters removes one of three", 4, 3, set(1, 2, 3), nil, true},
+		{"a leader outside the voters removes one of two", 4, 2, set(1, 2), nil, false},
+		{"a dead voter of three is removed", 1, 3, set(1, 2, 3), []kraft.NodeID{3}, true},
+		{"one of three is removed while another one is dead", 1, 3, set(1, 2, 3), []kraft.NodeID{2}, false},
+		{"a leader removes itself of three while another one is dead", 1, 1, set(1, 2, 3), []kraft.NodeID{3}, false},
+		{"a leader outside the voters removes the dead one of three", 4, 3, set(1, 2, 3), []kraft.NodeID{3}, true},
+		{"a leader outside the voters removes one of four while another one is dead", 5, 3, set(1, 2, 3, 4), []kraft.NodeID{4}, false},
+	} {
+		for i, n := range w.nodes[:5] {
+			n.dead = slices.Contains(x.dead, kraft.NodeID(i+1))
+		}
+		if got := w.canRemove(w.nodes[x.leader-1].replicaKey(), x.voters, w.nodes[x.gone-1].replicaKey()); got != x.want {
+			t.Errorf("%s: %t, want %t", x.name, got, x.want)
+		}
+	}
+}
+
+// TestSim_ARemovedLeaderThatStaysDoesNotEndTheQuorum plays the seed whose leader, removed and still leading, removed one of the two voters that were left.
+func TestSim_ARemovedLeaderThatStaysDoesNotEndTheQuorum(t *testing.T) {
+	if r := New().Run(Draw(408135)); r.Violation != nil {
+		t.Error(&r)
 	}
 }

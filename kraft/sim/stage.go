@@ -182,6 +182,13 @@ func (s *Stage) Start(id kraft.NodeID) {
 	}
 }
 
+// remove asks a leader to remove a voter, whatever may follow from it.
+func (s *Stage) remove(leader, id kraft.NodeID) {
+	_, voters := s.node(leader).lastVoters()
+	s.w.note(noteRemove, s.node(leader), id.String())
+	s.node(leader).call(&kraft.ReceiveRemoveRaftVoter{Request: s.w.operator(s.node(leader)), Voter: voters.Find(id).Key})
+}
+
 // Wipe loses a disk.
 func (s *Stage) Wipe(id kraft.NodeID) { s.w.wipe(s.node(id)) }
 
