@@ -80,6 +80,9 @@ func (a *answer) same(b *answer) bool {
 }
 
 func (j *judge) execute(h *hypothesis, action kraft.Action, ev kraft.Event) {
+	if j.mayCrash && durable(action) {
+		j.crashed = append(j.crashed, j.clone(h))
+	}
 	switch a := action.(type) {
 	case *kraft.AppendLeaderChange:
 		h.append(a.Batch)
@@ -121,6 +124,16 @@ func (j *judge) execute(h *hypothesis, action kraft.Action, ev kraft.Event) {
 			j.built(h, action)
 		}
 	}
+}
+
+// durable reports whether an action changes what a node finds when it starts again.
+func durable(action kraft.Action) bool {
+	switch action.(type) {
+	case *kraft.AppendLeaderChange, *kraft.AppendControl, *kraft.AppendRecords, *kraft.AppendFetched, *kraft.FlushLog, *kraft.TruncateTo,
+		*kraft.InstallSnapshot, *kraft.PersistQuorumState:
+		return true
+	}
+	return false
 }
 
 // timer notes whether a timer has run out as it is set. All others are left to the search.
@@ -258,7 +271,7 @@ func (j *judge) built(h *hypothesis, action kraft.Action) {
 	if !ok {
 		return
 	}
-	s := sentSlot{record: to.Record, correlation: to.CorrelationID, key: key, anywhere: j.choosing && j.c.world.dynamic, at: j.now}
+	s := sentSlot{record: to.Record, correlation: to.CorrelationID, key: key, anywhere: j.choosing && j.c.world.dynamic, first: j.now, last: j.now}
 	s.said.leader, s.said.hw, s.said.snapshot = kraft.NoNode, -1, nowhere
 	switch a := action.(type) {
 	case *kraft.SendVoteRequest:
@@ -287,8 +300,7 @@ func (j *judge) forget(h *hypothesis) {
 	kept := h.sent[:0]
 	for i := range h.sent {
 		s := &h.sent[i]
-		if !h.m.Awaits(s.record, s.correlation) && (s.at < j.now-staleMs ||
-			slices.ContainsFunc(h.sent[i+1:], func(k sentSlot) bool { return k.alike(s) })) {
+		if !h.m.Awaits(s.record, s.correlation) && (s.last < j.now-staleMs || h.merged(i)) {
 			continue
 		}
 		kept = append(kept, *s)
@@ -297,6 +309,18 @@ func (j *judge) forget(h *hypothesis) {
 		h.sent = slices.Delete(h.sent, 0, len(h.sent)-maxSent)
 		j.lossy()
 	}
+}
+
+// merged adds a request to a later one that is like it, if there is one.
+func (h *hypothesis) merged(i int) bool {
+	s := &h.sent[i]
+	for k := i + 1; k < len(h.sent); k++ {
+		if o := &h.sent[k]; o.alike(s) {
+			o.first, o.last = min(o.first, s.first), max(o.last, s.last)
+			return true
+		}
+	}
+	return false
 }
 
 // staleMs is for how long a request can stand in the queue of a node's network client: several times Kafka's request timeout.

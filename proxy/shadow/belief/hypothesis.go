@@ -52,7 +52,7 @@ type sentSlot struct {
 	correlation int32
 	anywhere    bool // goes to any of the bootstrap servers
 	key         int16
-	at          kraft.Instant
+	first, last kraft.Instant // when it was built, in all the histories that this one stands for
 	said        content
 }
 
@@ -227,16 +227,24 @@ func (h *hypothesis) admit(o *hypothesis, really bool) (more bool) {
 	leads := h.m.Role().Kind() == kraft.LeaderRole
 	for i := range o.sent {
 		s := &o.sent[i]
-		if o.m.Awaits(s.record, s.correlation) && !leads || h.hasStale(s) {
+		if o.m.Awaits(s.record, s.correlation) && !leads {
+			continue
+		}
+		mine := h.stale(s)
+		if mine != nil && mine.first <= s.first && mine.last >= s.last {
 			continue
 		}
 		if more = true; !really {
 			return true
 		}
+		if mine != nil {
+			mine.first, mine.last = min(mine.first, s.first), max(mine.last, s.last)
+			continue
+		}
 		stale := *s
 		stale.correlation = -1
 		at := len(h.sent)
-		for at > 0 && h.sent[at-1].at > stale.at {
+		for at > 0 && h.sent[at-1].first > stale.first {
 			at--
 		}
 		h.sent = slices.Insert(h.sent, at, stale)
@@ -244,13 +252,14 @@ func (h *hypothesis) admit(o *hypothesis, really bool) (more bool) {
 	return more
 }
 
-func (h *hypothesis) hasStale(s *sentSlot) bool {
+// stale is a request like the given one whose answer would not be looked at, nil if there is none.
+func (h *hypothesis) stale(s *sentSlot) *sentSlot {
 	for i := range h.sent {
 		if k := &h.sent[i]; k.alike(s) && !h.m.Awaits(k.record, k.correlation) {
-			return true
+			return k
 		}
 	}
-	return false
+	return nil
 }
 
 // slots is a hash in which the order of the slots does not matter.

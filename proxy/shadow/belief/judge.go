@@ -27,6 +27,9 @@ type judge struct {
 	accepted map[fingerprint]*hypothesis
 	queue    []*hypothesis
 
+	mayCrash bool          // the search is for what a crash may have left
+	crashed  []*hypothesis // the disks that it may have left within the events of now
+
 	window  window
 	steps   uint64 // messages explained
 	lossyAt uint64 // since when an empty set proves nothing
@@ -124,6 +127,8 @@ func (j *judge) enqueue(n *hypothesis) {
 	case !known.admit(n, false):
 		j.free(n)
 		return
+	default:
+		n.admit(known, true)
 	}
 	n.queued = true
 	j.seen[key] = n

@@ -234,29 +234,25 @@ func (j *judge) acceptRequest(h *hypothesis, i int, x *crossing, stale bool) boo
 		!j.wrote(h, s, x) {
 		return false
 	}
-	record, anywhere := s.record, s.anywhere
+	record, anywhere, built := s.record, s.anywhere, s.first
 	if !stale {
 		o := openSlot{conn: x.conn, record: s.record, correlation: s.correlation, key: s.key}
 		h.sent = slices.Delete(h.sent, i, i+1)
 		h.open = append(h.open, o)
 	}
-	h.overtaken(i, record, anywhere)
+	h.overtaken(built, record, anywhere)
 	return true
 }
 
-// overtaken drops what was built for a connection record before the i-th request: requests to one node leave in order, so
-// those will not.
-func (h *hypothesis) overtaken(i int, record kraft.NodeID, anywhere bool) {
+// overtaken drops what was built for a connection record before a request that leaves: requests to one node leave in order, so those
+// will not. What may have been built after it stays.
+func (h *hypothesis) overtaken(built kraft.Instant, record kraft.NodeID, anywhere bool) {
 	if anywhere {
 		return
 	}
-	kept := h.sent[:0]
-	for k := range h.sent {
-		if k >= i || h.sent[k].record != record || h.sent[k].anywhere || h.m.Awaits(record, h.sent[k].correlation) {
-			kept = append(kept, h.sent[k])
-		}
-	}
-	h.sent = kept
+	h.sent = slices.DeleteFunc(h.sent, func(s sentSlot) bool {
+		return s.last < built && s.record == record && !s.anywhere && !h.m.Awaits(record, s.correlation)
+	})
 }
 
 // wrote reports whether the request that was seen is the one that the node has built.

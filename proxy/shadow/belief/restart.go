@@ -23,19 +23,31 @@ func (j *judge) revive(set []*hypothesis) []*hypothesis {
 			j.lossy()
 			continue
 		}
-		for _, flushed := range []bool{true, false} {
-			if !flushed && h.flushed >= h.view.End {
-				continue
-			}
-			j.reborn(h, flushed, func(born *hypothesis) { next = j.keep(next, born) })
-		}
+		next = j.rebirths(next, h)
 		if at < alive && !h.dead {
 			next = j.keep(next, j.clone(h))
 		}
+		j.mayCrash = true
 		j.expand(h, effort{}, j.enqueue)
+		j.mayCrash = false
+		for _, c := range j.crashed {
+			next = j.rebirths(next, c)
+			j.free(c)
+		}
+		j.crashed = j.crashed[:0]
 		j.done(h)
 	}
 	j.release()
+	return next
+}
+
+// rebirths adds what the node is if it starts from the disk of a hypothesis.
+func (j *judge) rebirths(next []*hypothesis, h *hypothesis) []*hypothesis {
+	for _, flushed := range []bool{true, false} {
+		if flushed || h.flushed < h.view.End {
+			j.reborn(h, flushed, func(born *hypothesis) { next = j.keep(next, born) })
+		}
+	}
 	return next
 }
 
