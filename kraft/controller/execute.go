@@ -1,0 +1,109 @@
+package controller
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/understudy-kafka/understudy/kraft"
+	"github.com/understudy-kafka/understudy/kraft/storage"
+	"github.com/understudy-kafka/understudy/wire"
+)
+
+// ErrFatal marks the end of a node that met what Kafka's process exits on.
+var ErrFatal = errors.New("a state that Kafka ends on")
+
+// Execute carries out the actions of an event in their order. It is part of kraft.Host.
+func (l *loop) Execute(actions []kraft.Action) bool {
+	l.idle = len(actions) == 0
+	if l.refuse(actions) {
+		return true
+	}
+	for _, a := range actions {
+		if l.execute(a); l.ended {
+			return false
+		}
+	}
+	l.appends.complete(l.log.HighWatermark)
+	return true
+}
+
+// refuse undoes a request on which Kafka's process would end: its connection is closed, and nothing has happened. What this node meets in
+// its own log or in a response of a peer that it chose ends it as it ends Kafka.
+func (l *loop) refuse(actions []kraft.Action) bool {
+	if l.hand == nil || l.hand.request == nil || len(actions) == 0 {
+		return false
+	}
+	fatal, ok := actions[len(actions)-1].(*kraft.Fatal)
+	if !ok {
+		return false
+	}
+	r := l.hand.request
+	l.cfg.Log.Error().Stringer("request", l.hand.event).Stringer("reason", fatal.Reason).Stringer("peer", r.peer).
+		Msg("refused a request that Kafka's process would end on; its connection is closed")
+	l.m, l.before = l.before, l.m
+	l.settle(r.id, nil)
+	return true
+}
+
+func (l *loop) execute(action kraft.Action) {
+	switch a := action.(type) {
+	case *kraft.ResetTimer:
+		l.timers.reset(a.Timer, a.Deadline+l.draw(a)+l.handicap(a))
+	case *kraft.CancelTimer:
+		l.timers.cancel(a.Timer)
+	case *kraft.ChooseBootstrap:
+	case *kraft.Park:
+		until := min(a.Until, l.now()+kraft.Instant(l.cfg.Limits.Park.Milliseconds()))
+		l.parked[a.Request] = until
+		l.expires = min(l.expires, until)
+	case *kraft.TransitionedTo:
+		l.transitioned(a)
+	case *kraft.Accepted:
+		l.appends.accepted(a.LastOffset)
+	case *kraft.Refused:
+		l.appends.refused(a.Reason)
+	case *kraft.ShutdownDone:
+		var err error
+		if !a.OK {
+			err = ErrShutdownTimeout
+		}
+		l.end(err)
+	case *kraft.Fatal:
+		l.end(fmt.Errorf("%w: %v in the role %v", ErrFatal, a.Reason, l.m.Role()))
+	default:
+		l.executeRest(action)
+	}
+}
+
+// executeRest has the actions that are a message, and those of the log.
+func (l *loop) executeRest(action kraft.Action) {
+	if key, to, ok := wire.SendKey(action); ok {
+		l.send(key, to, action)
+		return
+	}
+	if _, id, ok := wire.ReplyKey(action); ok {
+		l.reply(id, action)
+		return
+	}
+	p := storage.Payload{Timestamp: int64(l.now())}
+	if a, ok := action.(*kraft.AppendRecords); ok {
+		p.Values = l.appends.take(a.Base, a.Last)
+	}
+	if l.hand != nil {
+		p.Records, p.Chunk = l.hand.records, l.hand.chunk
+	}
+	if _, err := l.log.Execute(action, &p); err != nil {
+		l.end(fmt.Errorf("execute %v: %w", action, err))
+	}
+}
+
+func (l *loop) transitioned(a *kraft.TransitionedTo) {
+	l.cfg.Log.Info().Stringer("role", a.Role).Int32("epoch", int32(a.Epoch)).Stringer("leader", a.Leader).Msg("completed transition")
+	switch a.Role {
+	case kraft.LeaderRole:
+	case kraft.FollowerRole:
+		l.appends.fail(ErrUnknownOutcome)
+	default:
+		l.appends.drop(ErrNotLeader)
+	}
+}

@@ -1,0 +1,82 @@
+package controller
+
+import (
+	"encoding/binary"
+	"net"
+
+	"github.com/understudy-kafka/understudy/kraft"
+	"github.com/understudy-kafka/understudy/wire"
+)
+
+// request is one that waits for the machine's reply. Its connection has it until it is sent to the loop, and again when done has said
+// so.
+type request struct {
+	id       kraft.RequestID
+	header   wire.RequestHeader
+	body     []byte
+	peer     net.Addr
+	software string    // of its client
+	response []byte    // the frame with its size
+	done     chan bool // capacity 1; false: the connection is to be closed
+}
+
+// reply answers a request. The bytes of the log or of the snapshot are read now, behind all that the actions before this one have done.
+func (l *loop) reply(id kraft.RequestID, action kraft.Action) {
+	r, ok := l.requests[id]
+	if !ok {
+		return
+	}
+	data, err := l.replyData(action)
+	if err == nil {
+		r.response = beginResponse(r.response, &r.header)
+		r.response, err = wire.AppendReply(r.response, action, wire.ReplyTo{Version: r.header.Version, Body: r.body}, data)
+	}
+	if err != nil { // what cannot be answered must not be answered wrongly: Kafka's clients end on a malformed response
+		l.cfg.Log.Error().Err(err).Stringer("reply", action).Stringer("peer", r.peer).Msg("no answer can be made; the connection is closed")
+		l.settle(id, nil)
+		return
+	}
+	l.settle(id, endResponse(r.response))
+}
+
+func (l *loop) replyData(action kraft.Action) (data []byte, err error) {
+	switch a := action.(type) {
+	case *kraft.ReplyFetch:
+		if a.Error == kraft.None && a.From < a.UpTo {
+			l.scratch, err = l.log.Read(l.scratch[:0], a.From, a.UpTo, a.MaxBytes)
+			return l.scratch, err
+		}
+	case *kraft.ReplyFetchSnapshot:
+		if a.Error == kraft.None && a.PartitionError == kraft.None && a.Position < a.Size {
+			return l.log.ReadSnapshot(a.ID, a.Position, a.MaxBytes)
+		}
+	}
+	return nil, nil
+}
+
+// settle gives a request back to its connection, with the response or to be closed.
+func (l *loop) settle(id kraft.RequestID, response []byte) {
+	r, ok := l.requests[id]
+	if !ok {
+		return
+	}
+	delete(l.requests, id)
+	delete(l.parked, id)
+	r.response = response
+	r.done <- response != nil
+}
+
+// beginResponse is a response frame up to its body; endResponse fills in the size.
+func beginResponse(dst []byte, h *wire.RequestHeader) []byte {
+	dst = append(dst[:0], 0, 0, 0, 0)
+	dst = binary.BigEndian.AppendUint32(dst, uint32(h.CorrelationID))
+	if wire.Flexible(h.Key, h.Version) && h.Key != wire.KeyAPIVersions {
+		dst = append(dst, 0) // no tagged fields
+	}
+	return dst
+}
+
+func endResponse(frame []byte) []byte {
+	binary.BigEndian.PutUint32(frame, uint32(len(frame)-4))
+	return frame
+}
