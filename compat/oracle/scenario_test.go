@@ -66,6 +66,17 @@ var scripts = []script{
 	{name: "an answer names another address", hunt: true, run: answerNamesAnotherAddress},
 	{name: "late answers", run: lateAnswers},
 	{name: "records behind a forced drain", hunt: true, run: recordsBehindForcedDrain},
+	{name: "records of a negative epoch", run: recordsOfNegativeEpoch},
+	{name: "offsets that stand still", run: offsetsThatStandStill},
+	{name: "unknown kraft.version", run: unknownKRaftVersion},
+	{name: "snapshot below the log end", run: snapshotBelowTheLogEnd},
+	{name: "many successors", run: manySuccessors},
+	{name: "leader without an address", run: leaderWithoutAnAddress},
+	{name: "observer without an id", run: observerWithoutAnID},
+	{name: "voters only in the configuration", run: votersOnlyInTheConfiguration},
+	{name: "vote for oneself", run: voteForOneself},
+	{name: "snapshots of two topics", run: snapshotsOfTwoTopics},
+	{name: "calls in every role", run: callsInEveryRole},
 }
 
 // TestKafka_ScriptedScenarios plays the scripts with the machine beside the real client.

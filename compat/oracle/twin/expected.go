@@ -50,6 +50,16 @@ func unreachable(cell string, p *compat.Profile) string {
 	switch cell {
 	case "Follower × ParkedExpired", "Resigned × ParkedExpired":
 		return "the way into the role answers all parked requests"
+	case "Fatal contradictory-vote":
+		return "a voter that has answered is not asked again in the epoch, and an answer that nobody waits for is dropped"
+	case "Fatal local-end-offset":
+		return "the log of a leader is never truncated"
+	case "Fatal replica-key":
+		return "the entry of a voter is looked up by its directory id, unless it has none yet"
+	case "Fatal response-in-role":
+		return "only a Follower sends the request, and every change of role forgets the requests in flight"
+	case "Fatal voter-change":
+		return "voters change one at a time, and what a change needs was checked when it was asked for"
 	case "Fatal corrupt-records":
 		if p.Rules.DropNewerEpochBatches {
 			return "the release drops corrupt records"
