@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/understudy-kafka/understudy/kraft"
 )
 
@@ -113,12 +115,13 @@ func (w *World) wipe(n *node) {
 // canLose reports whether the quorum survives that the disk of the node, or the replica of that key, is gone for good: kraft.version 1
 // is in force everywhere, so that the old key cannot be mistaken for the new one, no change of the voters is under way, and in every
 // set of voters that any log ends with a majority of the keys is alive. At kraft.version 0 a voter has no key: one that comes back
-// empty breaks its promises, and no protocol survives that.
+// empty breaks its promises, and no protocol survives that. A replica that asks to become a voter would be one that is gone (see the scenario
+// added-disk-is-gone).
 func (w *World) canLose(gone kraft.ReplicaKey) bool {
 	if w.opt.Broken == WipesMajority {
 		return true
 	}
-	if w.history.Committed() == 0 {
+	if w.history.Committed() == 0 || w.joins(gone) {
 		return false
 	}
 	for _, n := range w.nodes[:w.opt.nodes()] {
@@ -134,6 +137,19 @@ func (w *World) canLose(gone kraft.ReplicaKey) bool {
 		}
 	}
 	return true
+}
+
+// joins reports whether a request to add the replica to the voters is on its way.
+func (w *World) joins(key kraft.ReplicaKey) bool {
+	asks := func(m *message) bool {
+		if m == nil || m.response {
+			return false
+		}
+		add, ok := m.event.(*kraft.ReceiveAddRaftVoter)
+		return ok && add.Voter == key
+	}
+	return slices.ContainsFunc(w.queue.items, func(it item) bool { return asks(it.what) }) ||
+		slices.ContainsFunc(w.nodes[:w.opt.nodes()], func(n *node) bool { return slices.ContainsFunc(n.inbox, asks) })
 }
 
 // survives reports whether a majority of the voters is alive without the one that goes, and in the set without the one that is removed.

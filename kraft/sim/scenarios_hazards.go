@@ -102,6 +102,30 @@ var hazardScenarios = []Scenario{
 		},
 	},
 	{
+		Name: "added-disk-is-gone", Title: "the disk of a new voter is lost while it is being added",
+		Explains: "Node 1, the only voter, is asked to add node 2, which has caught up. Node 2 gets an empty disk before node 1 asks it for its versions.\n" +
+			"Whoever runs there answers, and the fetches of the old key are recent (AddVoterHandler.handleApiVersionsResponse), so a key that is\n" +
+			"gone becomes one of two voters. Nothing can be committed any more, nor the voter removed. See that a new voter runs before you add it,\n" +
+			"and grow a quorum of one while nothing else happens.",
+		Options: func() Options { return spare(dynamic(staged(1, latest)), 1) },
+		Play: func(s *Stage) {
+			s.Elect(1)
+			s.Write(1, 1)
+			s.Committed(2)
+			s.Hold(holding(1, 2, kraft.APIVersionsAPI, false))
+			s.w.addVoter(s.node(1), s.node(2))
+			s.Run(50)
+			s.Wipe(2)
+			s.Start(2)
+			s.Release()
+			s.Until("node 2 is a voter", func() bool { return s.votersOf(1) == 2 })
+			end := s.node(1).log.End
+			s.Role(1, kraft.ProspectiveRole)
+			s.Run(5)
+			s.Say("committed up to %d of %d, and node 1 asks in vain, as in voter-key-lost-twice", s.w.history.Committed(), end)
+		},
+	},
+	{
 		Name: "stale-voters", Title: "a node that does not read a set of voters that it has written",
 		Explains: "Node 1 had written five records that were never committed. It cuts them off and gets others in their place, with a Voters record among\n" +
 			"them that removes it. But it has read control records up to the old end, and does not read below that again\n" +
