@@ -49,17 +49,17 @@ func diagnose(flags *dumpFlags, dirs []string, stdout io.Writer) error {
 // doctorConfigs reads the property files that the directories are compared with.
 func doctorConfigs(files []string) (configs []doctor.Config, err error) {
 	for _, file := range files {
-		node, err := readNodeConfig(file)
+		node, err := readIdentity(file)
 		if err != nil {
 			return nil, err
 		}
-		c := doctor.Config{File: file, NodeID: node.id, Directories: node.dirs, Listener: node.listener}
-		if node.controller {
-			if c.Advertised, err = node.advertised(); err != nil {
+		c := doctor.Config{File: file, NodeID: node.ID, Directories: node.Directories, Listener: node.Listener}
+		if node.Controller {
+			if c.Advertised, err = advertised(node); err != nil {
 				return nil, err
 			}
 		}
-		for _, voter := range list(node.voters) {
+		for _, voter := range node.Voters {
 			id, _, _ := strings.Cut(voter, "@")
 			n, err := strconv.ParseInt(id, 10, 32)
 			if err != nil {

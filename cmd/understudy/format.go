@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/understudy-kafka/understudy/compat"
 	"github.com/understudy-kafka/understudy/kraft"
+	"github.com/understudy-kafka/understudy/kraft/controller/properties"
 	"github.com/understudy-kafka/understudy/kraft/storage"
 	"github.com/understudy-kafka/understudy/wire"
 )
@@ -69,7 +69,7 @@ func format(fsys storage.FS, flags *formatFlags, stdout io.Writer) error {
 	if flags.clusterID == "" {
 		return usageError("--cluster-id must not be empty")
 	}
-	node, err := readNodeConfig(flags.config)
+	node, err := readIdentity(flags.config)
 	if err != nil {
 		return err
 	}
@@ -107,20 +107,20 @@ type nodeFormat struct {
 }
 
 // formatSpec applies the rules of Kafka's tool to flags and properties.
-func formatSpec(flags *formatFlags, node *nodeConfig) (*nodeFormat, error) {
+func formatSpec(flags *formatFlags, node *properties.Identity) (*nodeFormat, error) {
 	spec := &nodeFormat{version: compat.LatestMetadataVersion()}
-	spec.ClusterID, spec.NodeID, spec.Controller, spec.Now = flags.clusterID, node.id, node.controller, time.Now()
+	spec.ClusterID, spec.NodeID, spec.Controller, spec.Now = flags.clusterID, node.ID, node.Controller, time.Now()
 	spec.DirectoryID = storage.NewDirectoryID()
 	dynamic := flags.standalone || flags.initial != "" || flags.noInitial
 	switch {
-	case node.voters != "" && dynamic:
+	case len(node.Voters) > 0 && dynamic:
 		return nil, usageError("%s: controller.quorum.voters is set, which makes a static quorum, so none of --standalone, --initial-controllers and "+
-			"--no-initial-controllers can be given: remove it and set controller.quorum.bootstrap.servers for a dynamic quorum", node.path)
-	case node.controller && node.voters == "" && !dynamic:
+			"--no-initial-controllers can be given: remove it and set controller.quorum.bootstrap.servers for a dynamic quorum", node.File)
+	case node.Controller && len(node.Voters) == 0 && !dynamic:
 		return nil, usageError("%s: controller.quorum.voters is not set on this controller, so one of --standalone, --initial-controllers and "+
-			"--no-initial-controllers must be given", node.path)
-	case flags.standalone && !node.controller:
-		return nil, usageError("--standalone is for controllers: process.roles of %s is %s", node.path, node.roles)
+			"--no-initial-controllers must be given", node.File)
+	case flags.standalone && !node.Controller:
+		return nil, usageError("--standalone is for controllers: process.roles of %s is %s", node.File, node.Roles)
 	}
 	if flags.release != "" {
 		var err error
@@ -129,7 +129,7 @@ func formatSpec(flags *formatFlags, node *nodeConfig) (*nodeFormat, error) {
 		}
 	}
 	spec.OneCheckpoint = spec.version.Level >= 31
-	if node.voters == "" {
+	if len(node.Voters) == 0 {
 		spec.KRaftVersion = 1
 	}
 	if err := spec.setFeatures(flags.features, node); err != nil {
@@ -139,7 +139,7 @@ func formatSpec(flags *formatFlags, node *nodeConfig) (*nodeFormat, error) {
 }
 
 // setFeatures makes the FeatureLevel records: metadata.version, then by name those above 0. kraft.version follows from the quorum.
-func (s *nodeFormat) setFeatures(given []string, node *nodeConfig) error {
+func (s *nodeFormat) setFeatures(given []string, node *properties.Identity) error {
 	levels, err := parseFeatures(given)
 	if err != nil {
 		return err
@@ -149,7 +149,7 @@ func (s *nodeFormat) setFeatures(given []string, node *nodeConfig) error {
 			return usageError("--feature kraft.version=0: without controller.quorum.voters the quorum is dynamic, which needs 1: leave the flag out, or set the voters")
 		}
 		return usageError("--feature kraft.version=1: controller.quorum.voters of %s makes a static quorum: remove it and give --standalone, "+
-			"--initial-controllers or --no-initial-controllers", node.path)
+			"--initial-controllers or --no-initial-controllers", node.File)
 	}
 	if s.version.Level < 21 && s.KRaftVersion > 0 {
 		return usageError("--release-version %s: a dynamic quorum needs 3.9-IV0 or newer", s.version.Name)
@@ -200,24 +200,24 @@ func parseFeatures(given []string) (map[string]int16, error) {
 	return levels, nil
 }
 
-func (s *nodeFormat) setVoters(flags *formatFlags, node *nodeConfig) error {
+func (s *nodeFormat) setVoters(flags *formatFlags, node *properties.Identity) error {
 	switch {
 	case flags.standalone:
-		endpoint, err := node.advertised()
+		endpoint, err := advertised(node)
 		if err != nil {
 			return err
 		}
-		s.Voters = kraft.NewVoterSet(newVoter(kraft.ReplicaKey{ID: node.id, DirectoryID: s.DirectoryID}, endpoint))
+		s.Voters = kraft.NewVoterSet(newVoter(kraft.ReplicaKey{ID: node.ID, DirectoryID: s.DirectoryID}, endpoint))
 	case flags.initial != "":
-		if node.listener == "" {
-			return usageError("%s: controller.listener.names is not set: the voters' listener has no name", node.path)
+		if node.Listener == "" {
+			return usageError("%s: controller.listener.names is not set: the voters' listener has no name", node.File)
 		}
-		voters, err := parseVoters(flags.initial, node.listener)
+		voters, err := parseVoters(flags.initial, node.Listener)
 		if err != nil {
 			return err
 		}
 		s.Voters = voters
-		if own := voters.Find(node.id); own != nil {
+		if own := voters.Find(node.ID); own != nil {
 			s.DirectoryID = own.Key.DirectoryID
 		}
 	}
@@ -229,8 +229,8 @@ func newVoter(key kraft.ReplicaKey, endpoint kraft.Endpoint) kraft.Voter {
 }
 
 // unformatted sorts the node's directories. Nothing may be written where another identity, or a log without one, is found.
-func unformatted(fsys storage.FS, flags *formatFlags, node *nodeConfig) (metadata string, others []string, err error) {
-	for i, dir := range node.dirs {
+func unformatted(fsys storage.FS, flags *formatFlags, node *properties.Identity) (metadata string, others []string, err error) {
+	for i, dir := range node.Directories {
 		meta, err := storage.ReadMeta(fsys, dir)
 		switch {
 		case errors.Is(err, storage.ErrNotFormatted):
@@ -247,23 +247,10 @@ func unformatted(fsys storage.FS, flags *formatFlags, node *nodeConfig) (metadat
 			return "", nil, &exitError{exitRuntime, err}
 		case !flags.ignoreFormatted:
 			return "", nil, usageError("log directory %s is already formatted: use --ignore-formatted to pass over it and format the others", dir)
-		case meta.ClusterID != flags.clusterID || meta.NodeID != node.id:
+		case meta.ClusterID != flags.clusterID || meta.NodeID != node.ID:
 			return "", nil, usageError("%s belongs to node %v of cluster %s, not to node %v of cluster %s: correct --cluster-id or the properties",
-				filepath.Join(dir, storage.MetaFile), meta.NodeID, meta.ClusterID, node.id, flags.clusterID)
+				filepath.Join(dir, storage.MetaFile), meta.NodeID, meta.ClusterID, node.ID, flags.clusterID)
 		}
 	}
 	return metadata, others, nil
-}
-
-// readProperties reads a Java property file.
-func readProperties(path string) (map[string]string, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, usageError("property file: %w", err)
-	}
-	p, err := storage.ParseProperties(string(text))
-	if err != nil {
-		return nil, usageError("property file %s: %w", path, err)
-	}
-	return p, nil
 }

@@ -171,7 +171,7 @@ func TestFormat_RefusesAsKafkaDoes(t *testing.T) {
 		{"no roles", []string{"process.roles="}, []string{"-s"}, "process.roles"},
 		{"no such role", []string{"process.roles=leader"}, []string{"-s"}, `"leader"`},
 		{"no listener", []string{"controller.listener.names=OTHER"}, []string{"-s"}, "OTHER"},
-		{"bad listener", []string{"listeners=CONTROLLER://h"}, []string{"-s"}, "missing port"},
+		{"bad listener", []string{"listeners=CONTROLLER://h"}, []string{"-s"}, "want LISTENER://HOST:PORT"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			config, data := formatNode(t, tt.lines...)

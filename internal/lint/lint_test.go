@@ -28,6 +28,8 @@ var allowed = map[string][]string{
 	"kraft/storage":    {"kraft", "wire"},
 	"kraft/controller": {"kraft", "kraft/storage", "wire", "compat"},
 
+	"kraft/controller/properties": {"kraft", "kraft/storage", "internal/secure"},
+
 	"kraft/storage/memfs":             {"kraft/storage"},
 	"kraft/storage/doctor":            {"kraft", "kraft/storage", "wire", "compat"},
 	"kraft/storage/doctor/doctortest": {"kraft", "kraft/storage", "kraft/storage/doctor", "kraft/storage/memfs", "wire"},
