@@ -121,3 +121,12 @@ func (l *Listener) handshake(ctx context.Context, conn net.Conn) {
 		_ = ready.Close()
 	}
 }
+
+// Handshake is Accept in the form that a server wants which runs its own goroutine for each connection. What it returns is a *Conn.
+func (c *Config) Handshake(ctx context.Context, conn net.Conn, versions func(request []byte) (response []byte, err error)) (net.Conn, error) {
+	ready, peer, err := c.Accept(ctx, conn, versions)
+	if err != nil {
+		return nil, err
+	}
+	return &Conn{Conn: ready, Peer: peer}, nil
+}
