@@ -33,7 +33,12 @@ func DialAdmin(ctx context.Context, address, clientID string) (*Admin, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Admin{conn: conn, format: kmsg.NewRequestFormatter(kmsg.FormatterClientID(clientID))}, nil
+	return NewAdmin(conn, clientID), nil
+}
+
+// NewAdmin is a client on a connection that is ready, for example by TLS.
+func NewAdmin(conn net.Conn, clientID string) *Admin {
+	return &Admin{conn: conn, format: kmsg.NewRequestFormatter(kmsg.FormatterClientID(clientID))}
 }
 
 // Close closes the connection.
