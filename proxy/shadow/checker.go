@@ -91,7 +91,7 @@ func newChecker(o Options) *Checker {
 		options: o, conns: map[connKey]*conn{}, endpoints: map[string]*endpoint{}, nodes: map[kraft.NodeID]*node{},
 	}
 	c.heard.node = kraft.NoNode
-	c.memory.floor = -1
+	c.memory.floor, c.memory.begins.top = -1, -1
 	c.quorum.init()
 	c.enlist()
 	return c

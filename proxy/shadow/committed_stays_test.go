@@ -33,7 +33,7 @@ func TestCommittedStays_UncommittedMayGo(t *testing.T) {
 
 func TestCommittedStays_StaleLeaderServesItsTail(t *testing.T) { // cut off, it does not know that it was replaced
 	s := newStage(t)
-	s.ask(2, 3, fetch(6, 10, 5)).answer(served(6, 10, leaderChange(10, 6, 3, nodes(1, 2, 3), nodes(2, 3))))
+	s.ask(2, 3, fetch(6, 10, 5)).answer(served(6, -1, leaderChange(10, 6, 3, nodes(1, 2, 3), nodes(2, 3))))
 	s.ask(2, 3, fetch(6, 11, 6)).answer(served(6, 11))
 	s.ask(4, 1, fetch(5, 10, 5)).answer(served(5, 10, data(10, 5, "a")))
 	s.conforms()

@@ -125,6 +125,13 @@ func readEndRequest(m *message, r *kmsg.EndQuorumEpochRequest) error {
 	m.begun = leadership{
 		leader: kraft.NodeID(p.LeaderID), epoch: kraft.Epoch(p.LeaderEpoch), voterKey: kraft.ReplicaKey{ID: kraft.NoNode},
 	}
+	for _, id := range p.PreferredSuccessors {
+		m.begun.successors = append(m.begun.successors, kraft.ReplicaKey{ID: kraft.NodeID(id)})
+	}
+	for i := range p.PreferredCandidates {
+		s := &p.PreferredCandidates[i]
+		m.begun.successors = append(m.begun.successors, kraft.ReplicaKey{ID: kraft.NodeID(s.CandidateID), DirectoryID: s.CandidateDirectoryID})
+	}
 	m.epoch, m.leader, m.claimed = m.begun.epoch, m.begun.leader, m.begun.leader
 	return nil
 }

@@ -146,6 +146,7 @@ func (c *Checker) raftRequest(k *conn, o *recordings.Observation, kind Kind, h w
 	m.ref.from, m.ref.to = idOf(m.sender), idOf(m.peer)
 	m.when = Span{To: Moment{Stream: k.key.stream, Order: c.order, At: o.At.Seen}, Open: true}
 	if m.sender == nil {
+		c.memory.begins.heard(m.epoch)
 		return
 	}
 	if k.raft == nil {
@@ -156,6 +157,7 @@ func (c *Checker) raftRequest(k *conn, o *recordings.Observation, kind Kind, h w
 		return
 	}
 	if m.claimed >= 0 && m.claimed != m.sender.id {
+		c.memory.begins.heard(m.epoch)
 		c.memory.wire.impostor(c, m)
 		return
 	}

@@ -314,7 +314,7 @@ func TestReport_JSON(t *testing.T) {
 	if got.Verdict != "DIVERGES" || got.Findings[0].Rule != "M1" || len(got.Findings[0].Proof) != 2 || got.Findings[0].Proof[1].Number == 0 {
 		t.Errorf("%s", raw)
 	}
-	if len(got.Rules) != 15 {
+	if len(got.Rules) != 20 {
 		t.Errorf("%d rules", len(got.Rules))
 	}
 	for _, r := range got.Rules {
@@ -359,10 +359,10 @@ func TestEvents_TellAnElection(t *testing.T) {
 		}
 	}
 	want := []string{
-		"candidate: node 1 asks for pre-votes in epoch 4, log end 0@0",
+		"candidate: node 1 asks for pre-votes in epoch 4, log end 1000@4",
 		"vote: node 2 grants the pre-vote of node 1 in epoch 4",
 		"vote: node 3 answers INVALID_VOTER_KEY to the pre-vote request of node 1 in epoch 4",
-		"candidate: node 1 asks for votes in epoch 5, log end 0@0",
+		"candidate: node 1 asks for votes in epoch 5, log end 1000@4",
 		"vote: node 2 grants the vote of node 1 in epoch 5",
 		"vote: node 3 refuses the vote of node 1 in epoch 5",
 		"leader: node 1 leads epoch 5",

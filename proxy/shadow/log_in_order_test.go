@@ -30,6 +30,6 @@ func TestLogInOrder_Disorder(t *testing.T) {
 
 func TestLogInOrder_Order(t *testing.T) {
 	s := newStage(t)
-	s.ask(2, 1, fetch(5, 11, 4)).answer(served(5, 9, data(10, 4, "a", "b"), leaderChange(12, 5, 1, nodes(1, 2, 3), nodes(1, 2)), data(13, 5, "c", "d")))
+	s.ask(2, 1, fetch(5, 11, 4)).answer(served(5, -1, data(10, 4, "a", "b"), leaderChange(12, 5, 1, nodes(1, 2, 3), nodes(1, 2)), data(13, 5, "c", "d")))
 	s.harmless()
 }

@@ -120,6 +120,8 @@ type leadership struct {
 	leader   kraft.NodeID
 	epoch    kraft.Epoch
 	voterKey kraft.ReplicaKey
+
+	successors []kraft.ReplicaKey // EndQuorumEpoch: who is to stand first
 }
 
 // snapshotID names a snapshot: where it ends and the epoch of its last record.

@@ -29,6 +29,7 @@ type node struct {
 	epochs epochMemory
 	votes  voteMemory
 	chunks chunkMemory
+	length lengthMemory
 }
 
 // disk is a directory id and from which to which observation it was attested.
@@ -203,7 +204,7 @@ const maxDisks = 8
 
 // forget drops the history of a replica whose disk is gone.
 func (n *node) forget() {
-	n.epochs, n.votes, n.chunks = epochMemory{}, voteMemory{}, chunkMemory{}
+	n.epochs, n.votes, n.chunks, n.length = epochMemory{}, voteMemory{}, chunkMemory{}, lengthMemory{}
 }
 
 // identity says whether one disk served the node at two observations.

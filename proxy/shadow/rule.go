@@ -37,6 +37,9 @@ type clusterMemory struct {
 	watermarks watermarkNeverFalls
 	moments    oneMoment
 	wire       wireDiscipline
+	tenures    tenures
+	sets       votersOneByOne
+	begins     epochBeginsWithCandidate
 	floor      kraft.Epoch // rules across nodes look at later epochs only, see wiped
 }
 
@@ -52,11 +55,16 @@ func allMonitors(m *clusterMemory) []monitor {
 		logInOrder{},
 		&m.log,
 		&m.watermarks, &m.moments,
+		watermarkHasMajority{},
 		fetchOffsetNeverFalls{},
+		&m.begins,
 		candidateAhead{},
+		voteForLongerLog{},
+		&m.sets,
 		snapshotIsOne{},
 		oneIdentity{},
 		&m.wire,
+		successorsInOrder{},
 	}
 }
 
@@ -85,6 +93,7 @@ func (m *clusterMemory) prune(oldest uint64) { m.watermarks.prune(oldest) }
 // nobody's fault but the operator's: for the epochs up to now, nodes are not compared with each other any more.
 func (m *clusterMemory) wiped(c *Checker, n *node) {
 	if c.quorum.assumed || c.quorum.isVoter(n.id) {
-		*m = clusterMemory{floor: max(c.quorum.epoch, m.floor)}
+		begins := m.begins
+		*m = clusterMemory{floor: max(c.quorum.epoch, m.floor), begins: begins}
 	}
 }

@@ -59,7 +59,7 @@ func TestSameRecord_SameBatchFromEverybody(t *testing.T) {
 	s.ask(2, 1, fetch(5, 10, 5)).answer(served(5, 10, data(10, 5, "a"), data(11, 5, "b")))
 	s.ask(3, 1, fetch(5, 10, 5)).answer(served(5, 10, data(10, 5, "a"), data(11, 5, "b")[:40])) // the tail is cut off
 	s.ask(3, 1, fetch(5, 11, 5)).answer(served(5, 10, data(11, 5, "b")))
-	s.ask(2, 3, fetch(6, 12, 5)).answer(served(6, 10, leaderChange(12, 6, 3, nodes(1, 2, 3), nodes(2, 3))))
+	s.ask(2, 3, fetch(6, 12, 5)).answer(served(6, -1, leaderChange(12, 6, 3, nodes(1, 2, 3), nodes(2, 3))))
 	s.conforms()
 }
 

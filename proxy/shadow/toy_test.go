@@ -346,7 +346,11 @@ func (n *toyNode) evaluate(f *toyFetch) fetched {
 // record is the batch at an offset.
 func (n *toyNode) record(i int) []byte {
 	if i == 0 || n.log[i-1] != n.log[i] {
-		return leaderChange(kraft.Offset(i), n.log[i], n.w.led[n.log[i]], nodes(1, 2, 3), nodes(1, 2))
+		voters := nodes()
+		for _, v := range n.w.nodes {
+			voters = append(voters, v.id)
+		}
+		return leaderChange(kraft.Offset(i), n.log[i], n.w.led[n.log[i]], voters, voters[:len(voters)/2+1])
 	}
 	if n.w.fault == changesItsLog && n.w.r.IntN(50) == 0 {
 		return data(kraft.Offset(i), n.log[i], "changed")
@@ -523,7 +527,7 @@ func TestToy_CorrectQuorumsAreNeverBlamed(t *testing.T) {
 
 func TestToy_WrongQuorumsAreFound(t *testing.T) {
 	want := map[toyFault][]string{
-		watermarkBeforeUpdate: {"M9", "M11"}, watermarkAheadOfQuorum: {"M6", "M8", "M9", "M12"}, forgetsAcknowledged: {"M12"},
+		watermarkBeforeUpdate: {"M9", "M11"}, watermarkAheadOfQuorum: {"M6", "M8", "M9", "M10", "M12"}, forgetsAcknowledged: {"M12"},
 		forgetsItsEpoch: {"M3", "M6", "M8", "M9"}, changesItsLog: {"M6"}, electsTheShorterLog: {"M6", "M8", "M9"},
 	}
 	for fault := correct + 1; fault < toyFaults; fault++ {

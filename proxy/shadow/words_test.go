@@ -21,11 +21,16 @@ type ballot struct {
 
 // stand asks for the vote in an epoch.
 func stand(epoch kraft.Epoch) request {
-	return ballot{epoch: epoch, version: 2}.request()
+	return ballot{epoch: epoch, version: 2, end: longLog(epoch)}.request()
 }
 
 func preVote(epoch kraft.Epoch) request {
-	return ballot{epoch: epoch, version: 2, preVote: true}.request()
+	return ballot{epoch: epoch, version: 2, preVote: true, end: longLog(epoch + 1)}.request()
+}
+
+// longLog ends a log that is longer than any other in the epochs before.
+func longLog(epoch kraft.Epoch) kraft.LogEnd {
+	return kraft.LogEnd{LastEpoch: max(epoch-1, 0), LastOffset: 1000}
 }
 
 func (b ballot) request() request {
