@@ -28,6 +28,7 @@ var allowed = map[string][]string{
 	"kraft/storage":    {"kraft", "wire"},
 	"kraft/controller": {"kraft", "kraft/storage", "wire", "compat"},
 
+	"kraft/controller/standby":    {"kraft", "kraft/controller", "kraft/storage", "wire", "compat"},
 	"kraft/controller/properties": {"kraft", "kraft/storage", "internal/secure"},
 
 	"kraft/storage/memfs":             {"kraft/storage"},
