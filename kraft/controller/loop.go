@@ -29,6 +29,7 @@ type loop struct {
 	appends  appends
 	scratch  []byte
 	cleaned  kraft.Instant
+	meter    meter
 
 	spawn    func(*peer)           // starts its goroutine
 	java     map[kraft.NodeID]bool // replicas that are Kafka's
@@ -100,6 +101,8 @@ func (l *loop) Next(atMost int64, waits kraft.TimerSet) (kraft.Event, kraft.Inst
 		d = max(d, idleTurn)
 	}
 	l.sleep.Reset(d)
+	l.meter.sleeps(time.Since(l.born))
+	defer func() { l.meter.wakes(time.Since(l.born)) }()
 	select {
 	case m := <-l.inbox:
 		return l.take(m), l.now()

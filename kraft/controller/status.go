@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/understudy-kafka/understudy/kraft"
 )
@@ -84,6 +85,7 @@ func (l *loop) publish() {
 	if old := &b.status; same(&s, old) { // only this goroutine writes it
 		return
 	}
+	l.meter.observe(&b.status, &s, time.Since(l.born))
 	inside := l.m.Inspect()
 	s.Voters, s.KRaftVersion = inside.Voters, inside.KRaftVersion
 	if r, ok := l.m.Role().(*kraft.Leader); ok {
