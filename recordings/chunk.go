@@ -18,6 +18,7 @@ type chunk struct {
 	given   []tally // what was given up since the chunk before
 	first   int64   // instant of its first observation
 	blocks  uint64  // packet blocks
+	mark    int     // where in buf the number of the first packet block stands
 	frames  int64
 	stored  bool   // not to be compressed
 	scratch []byte // payload of the observation being added
@@ -72,6 +73,9 @@ func (c *chunk) reset(shown []shownInterface) {
 }
 
 func (c *chunk) empty() bool { return c.blocks == 0 }
+
+// number tells the chunk its place: a reader sees when chunks are missing, come twice or in another order.
+func (c *chunk) number(first uint64) { binary.LittleEndian.PutUint64(c.buf[c.mark:], first) }
 
 // touch returns the tally of the connection, and whether this is its first observation in the chunk.
 func (c *chunk) touch(state *connState, conn *Conn, at int64) (t *tally, first bool) {
@@ -175,7 +179,14 @@ func (c *chunk) packet(s *connState, dir wire.Direction, flags byte, at int64, p
 	if part != 0 || meta != nil {
 		var opt int
 		b, opt = beginCustom(b)
+		if c.blocks == 0 {
+			part |= partNumbered
+		}
 		b = append(b, metaVersion, part)
+		if c.blocks == 0 {
+			c.mark = len(b)
+			b = binary.LittleEndian.AppendUint64(b, 0)
+		}
 		b = append(b, meta...)
 		b = endCustom(b, opt)
 	}

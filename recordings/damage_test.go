@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"reflect"
+	"slices"
 	"testing"
 )
 
@@ -148,4 +149,88 @@ func TestRecording_AnyChangedByteDamagesOneChunk(t *testing.T) {
 
 func same(a, b []Observation) bool {
 	return len(a) == len(b) && (len(a) == 0 || reflect.DeepEqual(a, b))
+}
+
+// parts collects what is written, call by call: the header, the chunks, the trailer.
+type parts [][]byte
+
+func (p *parts) Write(b []byte) (int, error) {
+	*p = append(*p, bytes.Clone(b))
+	return len(b), nil
+}
+
+func TestRecording_ChunksTakenOutRepeatedOrMovedAreDamage(t *testing.T) {
+	list := newStory(1).votes(12).list
+	var written parts
+	w, err := NewWriter(&written, Options{ChunkSize: 800})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range list {
+		if err := w.Write(&list[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	n := len(written)
+	if n < 8 {
+		t.Fatalf("only %d parts", n)
+	}
+	read := func(order []int) ([]Observation, []*Damage) {
+		var file []byte
+		for _, i := range order {
+			file = append(file, written[i]...)
+		}
+		r, err := NewReader(bytes.NewReader(file), "altered")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := readAll(r)
+		if err != nil {
+			t.Fatalf("order %v: %v", order, err)
+		}
+		return got, r.Damage()
+	}
+	inOrder := make([]int, n)
+	for i := range inOrder {
+		inOrder[i] = i
+	}
+	whole, damage := read(inOrder)
+	if len(damage) > 0 || len(whole) != len(list) {
+		t.Fatalf("as written: %d observations of %d, damage %v", len(whole), len(list), damage)
+	}
+	for at := 1; at < n-1; at++ {
+		for what, order := range map[string][]int{
+			"taken out":      slices.Delete(slices.Clone(inOrder), at, at+1),
+			"repeated":       slices.Insert(slices.Clone(inOrder), at, at),
+			"repeated later": slices.Insert(slices.Clone(inOrder), n-1, at),
+			"moved":          slices.Insert(slices.Delete(slices.Clone(inOrder), at, at+1), 1+(at+n/2)%(n-2), at),
+		} {
+			if slices.Equal(order, inOrder) {
+				continue
+			}
+			got, damage := read(order)
+			if len(damage) == 0 {
+				t.Errorf("chunk %d %s: no damage", at, what)
+			}
+			// What is there is in order and comes once; and before something missing both directions have a gap.
+			next, gaps := [2]uint64{}, [2]bool{}
+			for _, o := range got {
+				switch o.Kind {
+				case KindGap:
+					gaps[o.Dir] = true
+				case KindFrame:
+					if o.Seq < next[o.Dir] || o.Seq > next[o.Dir] && !gaps[o.Dir] {
+						t.Errorf("chunk %d %s: frame %d of the %vs after %d", at, what, o.Seq, o.Dir, next[o.Dir])
+					}
+					next[o.Dir], gaps[o.Dir] = o.Seq+1, false
+				case KindOpen:
+					gaps = [2]bool{o.Conn.Midway, o.Conn.Midway}
+				case KindClose:
+				}
+			}
+		}
+	}
 }

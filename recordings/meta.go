@@ -13,7 +13,8 @@ import (
 // An observation becomes one packet block or, if it is large, several. Each carries a part of two byte
 // strings: the TCP payload and the machine fields (meta), which lie in a custom option of the block:
 //
-//	version byte, part byte (first and more bits), then the part of the meta
+//	version byte, part byte (first, more and numbered bits), [numbered] the number of the block in 8 bytes,
+//	then the part of the meta
 //
 // The meta of an observation, with uvarints but where said otherwise:
 //
@@ -26,8 +27,9 @@ import (
 const (
 	metaVersion = 1
 
-	partFirst = 1 // the observation begins in this block
-	partMore  = 2 // the next block goes on with it
+	partFirst    = 1 // the observation begins in this block
+	partMore     = 2 // the next block goes on with it
+	partNumbered = 4 // the first block of a chunk: its number among the packet blocks follows
 )
 
 // The flags of a meta.

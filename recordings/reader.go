@@ -25,6 +25,7 @@ type Reader struct {
 	pos    int
 	carry  []byte // the begin of a block that the next chunk completes
 	number uint64 // of the last packet block
+	passed bool   // over blocks until the next chunk: they were read before
 
 	conns  map[uint64]*Conn
 	last   *Conn
@@ -123,7 +124,6 @@ func (r *Reader) advance(o *Observation) error {
 				return err
 			}
 		case blockPacket:
-			r.number++
 			ok, err := r.packet(b, o)
 			if err != nil {
 				r.damage(err)
@@ -217,6 +217,27 @@ func (r *Reader) chunk() error {
 	return r.recover(err)
 }
 
+var (
+	errMissing  = errors.New("a part of the recording is missing before this")
+	errRepeated = errors.New("a part of the recording that comes again, or too late")
+)
+
+// place looks at the number of a chunk's first block. Chunks that were taken out of the file are damage, and so are those that come
+// twice or too late: they are passed over.
+func (r *Reader) place(number uint64) {
+	r.passed = number < r.number
+	switch {
+	case r.passed:
+		r.damage(errRepeated)
+	case number > r.number && !r.broken:
+		r.damage(errMissing)
+	}
+	if number != r.number {
+		r.open = false
+	}
+	r.number = max(r.number, number)
+}
+
 // carried reports whether what is left of the last chunk lies in carry already, as it does for a block that comes in
 // many small reads.
 func (r *Reader) carried() bool {
@@ -307,6 +328,9 @@ func (r *Reader) section(b []byte) error {
 		r.damage(errors.New("section header of another program"))
 		return nil
 	}
+	if r.known && !r.broken && info.FirstBlock > r.number+1 && info.Segment <= r.counted+1 {
+		r.damage(errMissing)
+	}
 	if info.Format > infoFormat {
 		return fmt.Errorf("%s: recording format %d is newer than this program knows (%d)", r.seg.name, info.Format, infoFormat)
 	}
@@ -319,7 +343,7 @@ func (r *Reader) section(b []byte) error {
 	}
 	r.info, r.known, r.counted = info, true, info.Segment
 	if info.FirstBlock > 0 {
-		r.number = info.FirstBlock - 1
+		r.number = max(r.number, info.FirstBlock-1)
 	}
 	return nil
 }

@@ -46,15 +46,25 @@ func (r *Reader) packet(b []byte, o *Observation) (bool, error) {
 	if size < 0 || padded(size) > len(b)-32 {
 		return false, fmt.Errorf("packet of %d bytes in a block of %d", size, len(b))
 	}
+	r.number++
 	fields := customOption(b[28+padded(size) : len(b)-4])
 	if fields == nil {
+		r.pass()
 		return false, nil // shown to people only
 	}
 	payload, ok := tcpPayload(b[28 : 28+size])
 	if len(fields) < 2 || fields[0] != metaVersion || !ok {
+		r.pass()
 		return false, errMeta
 	}
 	part, fields := fields[1], fields[2:]
+	if part&partNumbered != 0 && len(fields) >= 8 {
+		r.place(binary.LittleEndian.Uint64(fields))
+		fields = fields[8:]
+	}
+	if r.pass() {
+		return false, nil
+	}
 	if part&partFirst != 0 {
 		r.at, r.first = packetInstant(b), r.number
 		if r.open {
@@ -79,6 +89,14 @@ func (r *Reader) packet(b []byte, o *Observation) (bool, error) {
 	}
 	r.open = false
 	return r.observation(o, r.payload, r.meta)
+}
+
+// pass takes back the count of a block that was counted before.
+func (r *Reader) pass() bool {
+	if r.passed {
+		r.number--
+	}
+	return r.passed
 }
 
 // packetInstant is the timestamp of an enhanced packet block.

@@ -235,6 +235,9 @@ func (s *store) told(next *chunk) error {
 // write appends a chunk, or the header alone, as whole zstd frames with one call.
 func (s *store) write(at int64, c *chunk) error {
 	s.out = s.out[:0]
+	if c != nil {
+		c.number(s.blocks + 1)
+	}
 	if s.header {
 		info := s.info
 		info.FirstBlock = s.blocks + 1

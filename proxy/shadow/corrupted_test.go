@@ -1,6 +1,7 @@
 package shadow
 
 import (
+	"bytes"
 	"flag"
 	"math/rand/v2"
 	"slices"
@@ -143,6 +144,57 @@ func splitStreams(r *rand.Rand, l loaded) loaded {
 	return out
 }
 
+// parts collects what is written, call by call: a header, chunks, a trailer.
+type parts [][]byte
+
+func (p *parts) Write(b []byte) (int, error) {
+	*p = append(*p, bytes.Clone(b))
+	return len(b), nil
+}
+
+// shuffleChunks records the stream and takes chunks out of the file, repeats and moves them.
+func shuffleChunks(r *rand.Rand, l loaded) loaded {
+	var written parts
+	w, err := recordings.NewWriter(&written, recordings.Options{ChunkSize: 500 + r.IntN(30_000), IncludeRecords: true})
+	if err != nil {
+		panic(err)
+	}
+	for i := range l {
+		if err := w.Write(&l[i]); err != nil {
+			panic(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		panic(err)
+	}
+	for range 1 + r.IntN(4) {
+		from := 1 + r.IntN(len(written)-1)
+		to := min(len(written), from+1+r.IntN(1+len(written)/8))
+		some := slices.Clone(written[from:to])
+		if r.IntN(3) > 0 {
+			written = slices.Delete(written, from, to)
+		}
+		if r.IntN(2) > 0 {
+			written = slices.Insert(written, min(len(written), 1+r.IntN(len(written))), some...)
+		}
+		if len(written) < 2 {
+			break
+		}
+	}
+	source, err := recordings.NewReader(bytes.NewReader(slices.Concat(written...)), "altered")
+	if err != nil {
+		panic(err)
+	}
+	var out loaded
+	var o recordings.Observation
+	for {
+		if err := source.Next(&o); err != nil {
+			return out
+		}
+		out = append(out, keep(&o))
+	}
+}
+
 func TestCorrupted_StreamsNeverDiverge(t *testing.T) {
 	kinds := []struct {
 		name string
@@ -157,6 +209,7 @@ func TestCorrupted_StreamsNeverDiverge(t *testing.T) {
 		{"frames cut", cutFrames},
 		{"ends not seen", loseEnds},
 		{"two recorders", splitStreams},
+		{"parts of the recording", shuffleChunks},
 	}
 	seeds := []uint64{*corruptionSeed}
 	if *corruptionSeed == 0 {

@@ -19,11 +19,20 @@ type loaded []recordings.Observation
 func load(t testing.TB, name string) loaded {
 	var list loaded
 	capture(t, name, func(o *recordings.Observation) {
-		kept := *o
-		kept.Frame.Bytes = bytes.Clone(o.Frame.Bytes)
-		list = append(list, kept)
+		list = append(list, keep(o))
 	})
 	return list
+}
+
+// keep copies an observation of a capture, which has no faults.
+func keep(o *recordings.Observation) recordings.Observation {
+	kept := *o
+	kept.Frame.Bytes = bytes.Clone(o.Frame.Bytes)
+	if o.Gap != nil {
+		gap := *o.Gap
+		kept.Gap = &gap
+	}
+	return kept
 }
 
 func (l loaded) check(options Options) *Report {
