@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,6 +29,7 @@ type checkFlags struct {
 	faultAsPeer bool
 	follow      bool
 	tier        int
+	bundle      string
 }
 
 func newCheckCommand() *cobra.Command {
@@ -46,7 +48,8 @@ Exit codes: 0 conforms, 1 diverges, 3 inconclusive, 2 wrong usage, 4 an I/O erro
   tcpdump -i any -w - 'tcp port 9093' | understudy check -
   understudy check --node 1=10.0.0.1:9093 --node 2=10.0.0.2:9093 capture.pcap.gz
   understudy check -o json run.pcapng.zst | jq .findings
-  understudy check --follow -o jsonl run`,
+  understudy check --follow -o jsonl run
+  understudy check --bundle found run.pcapng.zst; understudy explain found/*`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return check(cmd.Context(), &flags, args, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -57,6 +60,7 @@ Exit codes: 0 conforms, 1 diverges, 3 inconclusive, 2 wrong usage, 4 an I/O erro
 	f.StringArrayVar(&flags.nodes, "node", nil, "which node listens where, `ID=HOST:PORT`; otherwise learnt from the traffic")
 	f.BoolVar(&flags.faultAsPeer, "fault-as-peer", false, "judge frames that a fault rule altered as if the peer had sent them so")
 	f.IntVar(&flags.tier, "tier", 1, "1: rules over what messages prove; 2 (experimental): also notes each message of a voter that no state of a correct controller explains; no part of the verdict")
+	f.StringVar(&flags.bundle, "bundle", "", "for each finding, write what proves it to a directory under this one: text, JSON, and a small recording that shows it by itself; see explain")
 	f.BoolVar(&flags.follow, "follow", false, "wait for more at the end of a recording that is being written")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json", "jsonl"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -92,6 +96,9 @@ func check(ctx context.Context, flags *checkFlags, files []string, stdin io.Read
 	if flags.follow && len(files) != 1 {
 		return usageError("--follow takes one recording")
 	}
+	if flags.bundle != "" && (flags.follow || slices.Contains(files, "-")) {
+		return usageError("--bundle reads the input twice: it takes files, not stdin, and not --follow")
+	}
 	source, err := openChecked(ctx, flags.follow, files, stdin)
 	if err != nil {
 		return &exitError{exitRuntime, err}
@@ -102,6 +109,15 @@ func check(ctx context.Context, flags *checkFlags, files []string, stdin io.Read
 		return &exitError{exitRuntime, err}
 	}
 	report := checker.Finish()
+	if flags.bundle != "" {
+		dirs, err := writeBundles(flags.bundle, flags, files, checker, options)
+		if err != nil {
+			return &exitError{exitRuntime, fmt.Errorf("write bundles: %w", err)}
+		}
+		for _, dir := range dirs {
+			fmt.Fprintf(stderr, "wrote %s\n", dir)
+		}
+	}
 	switch flags.output {
 	case "text":
 		err = report.WriteText(out)

@@ -20,6 +20,7 @@ type Finding struct {
 
 	key    findingKey
 	across bool
+	order  uint64 // the observation with which it was made
 }
 
 // findingKey tells repeats from news.
@@ -100,6 +101,7 @@ func (c *Checker) report(f Finding) {
 		}
 		i.Verdict, i.To, i.Reason = Diverges, max(i.To, f.Last), f.Rule+" "+f.Name
 	}
+	f.order = c.order
 	if c.findings.add(f) {
 		c.emit(Event{Kind: EventFinding, At: f.Last, Node: f.Node, Epoch: f.Epoch, Finding: &f})
 	}

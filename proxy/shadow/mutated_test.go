@@ -125,16 +125,19 @@ func nth(n int) func(bool) bool {
 	}
 }
 
-func TestMutated_RealFrames(t *testing.T) {
+// alteredFrame is a lie that a real controller might tell, and who is to be blamed for what.
+type alteredFrame struct {
+	name   string
+	rule   string
+	node   kraft.NodeID
+	epoch  kraft.Epoch
+	change func(kmsg.Request, kmsg.Response) bool
+}
+
+func alteredFrames() []alteredFrame {
 	third := nth(3)
 	tenth := nth(10)
-	tests := []struct {
-		name   string
-		rule   string
-		node   kraft.NodeID
-		epoch  kraft.Epoch
-		change func(kmsg.Request, kmsg.Response) bool
-	}{
+	return []alteredFrame{
 		{"a refused vote becomes a granted one", "M1", 3, 2, func(req kmsg.Request, resp kmsg.Response) bool {
 			v, ok := resp.(*kmsg.VoteResponse)
 			if !ok || req.(*kmsg.VoteRequest).Topics[0].Partitions[0].CandidateID != 2 || v.Topics[0].Partitions[0].VoteGranted {
@@ -224,8 +227,11 @@ func TestMutated_RealFrames(t *testing.T) {
 			return true
 		}},
 	}
+}
+
+func TestMutated_RealFrames(t *testing.T) {
 	original := load(t, "440-dynamic-start-kill")
-	for _, tt := range tests {
+	for _, tt := range alteredFrames() {
 		t.Run(tt.name, func(t *testing.T) {
 			mutated, frame := original.mutate(t, tt.change)
 			r := mutated.check(Options{FaultAsPeer: true})

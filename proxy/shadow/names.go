@@ -28,8 +28,11 @@ const (
 )
 
 // surely is how often a listener must have named itself before a contradiction counts against the message
-// that brings it, and no longer against the name.
+// that brings it, and no longer against the name. A name that was given needs to be confirmed once.
 const surely = 3
+
+// sure reports whether the name of a listener outweighs a contradiction.
+func (e *endpoint) sure() bool { return e.confirmed >= surely || e.grade == given && e.confirmed > 0 }
 
 // The bounds on listeners: those heard of, and those seen.
 const (
@@ -107,7 +110,7 @@ func (c *Checker) learnOwnWord(e *endpoint, id kraft.NodeID) {
 		c.dropHearsay(e, id)
 	case e.node.id == id:
 		e.confirmed++
-	case e.confirmed < surely:
+	case !e.sure():
 		e.ambiguous = true
 		c.note("the listener " + e.name + " answered as node " + e.node.id.String() + " and as node " + id.String() + "; it is not judged")
 	}

@@ -33,6 +33,7 @@ type stage struct {
 	midway  bool
 	unnamed bool // the observer does not know who listens where
 	report  *Report
+	tape    *[]recordings.Observation // if set, what the checker sees
 }
 
 // line is a connection.
@@ -64,6 +65,9 @@ func (s *stage) observe(o *recordings.Observation) {
 	s.at += 1_000_000
 	s.number++
 	o.Number, o.At = s.number, wire.Stamp{Seen: s.at, Forwarded: s.at + 10_000}
+	if s.tape != nil {
+		*s.tape = append(*s.tape, *o)
+	}
 	s.c.Observe(o)
 }
 

@@ -198,11 +198,7 @@ func (r *Report) writeFindings(w *textWriter) {
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		w.line("  %s %s: node %s, epoch %s, at %s%s", f.Rule, f.Name, nodeName(f.Node), known(int64(f.Epoch)), clock(f.at()), times(f.Count))
-		w.line("    %s", f.Text)
-		if rule := r.rule(f.Rule); rule != nil {
-			w.line("    rule: %s (%s)", rule.Says, rule.Source)
-			w.line("    why: %s", rule.Why)
-		}
+		writeWhy(w, "    ", f, r.rule(f.Rule))
 		for j := range f.Proof {
 			w.line("    %s", f.Proof[j].String())
 		}
