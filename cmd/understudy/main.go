@@ -88,7 +88,7 @@ Exit codes: 0 fine, 1 a finding, 2 wrong usage or configuration, 3 inconclusive,
 		return usageError("%w\nRun '%s --help' for the flags and examples", err, cmd.CommandPath())
 	})
 	root.AddCommand(newProxyCommand(), newRecordCommand(), newCheckCommand(), newExplainCommand(), newDumpCommand(), newFormatCommand(), newDemoCommand(),
-		newExploreCommand(), newSimCommand(), newVersionCommand())
+		newExploreCommand(), newSimCommand(), newJoinCommand(), newVersionCommand())
 	markUsageErrors(root)
 	return root
 }

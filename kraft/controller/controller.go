@@ -103,7 +103,7 @@ func (c *Controller) open() (*loop, error) {
 			return &loop{
 				Controller: c, m: m, before: m.Clone(), log: log, timers: newTimers(), born: born, sleep: sleep,
 				requests: map[kraft.RequestID]*request{}, parked: map[kraft.RequestID]kraft.Instant{}, expires: never,
-				peers: map[kraft.NodeID]*peer{}, java: map[kraft.NodeID]bool{}, resigned: -1, cleaned: kraft.Instant(born.UnixMilli()),
+				peers: map[kraft.NodeID]*peer{}, java: map[kraft.NodeID]bool{}, resigned: -1, role: "null", cleaned: kraft.Instant(born.UnixMilli()),
 			}, nil
 		}
 	}

@@ -98,7 +98,9 @@ func (l *loop) executeRest(action kraft.Action) {
 }
 
 func (l *loop) transitioned(a *kraft.TransitionedTo) {
-	l.cfg.Log.Info().Stringer("role", a.Role).Int32("epoch", int32(a.Epoch)).Stringer("leader", a.Leader).Msg("completed transition")
+	role := fmt.Sprintf("%v(epoch=%d, leaderId=%v)", a.Role, a.Epoch, a.Leader)
+	l.cfg.Log.Info().Msgf("Completed transition to %s from %s", role, l.role) // as Kafka says it
+	l.role = role
 	switch a.Role {
 	case kraft.LeaderRole:
 	case kraft.FollowerRole:

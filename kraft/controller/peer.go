@@ -96,6 +96,8 @@ func (p *peer) run(ctx context.Context) {
 			m, err := p.exchange(ctx, &o)
 			if err != nil {
 				m = p.failed(&o, err)
+			} else if tellsNothing(m.event) {
+				p.pause(ctx)
 			}
 			select {
 			case p.inbox <- m:
@@ -103,6 +105,21 @@ func (p *peer) run(ctx context.Context) {
 				return
 			}
 		}
+	}
+}
+
+// tellsNothing: a node that knows no leader either is asked again as soon as the machine has its answer. Kafka does so as fast as its network
+// lets it.
+func tellsNothing(ev kraft.Event) bool {
+	e, ok := ev.(*kraft.ReceiveFetchResponse)
+	return ok && e.PartitionAnswer.Error != kraft.None && e.LeaderID < 0
+}
+
+// pause leaves the peers of a quorum without a leader the time to elect one.
+func (p *peer) pause(ctx context.Context) {
+	select {
+	case <-time.After(time.Duration(p.cfg.Timeouts.RetryBackoffMs) * time.Millisecond):
+	case <-ctx.Done():
 	}
 }
 

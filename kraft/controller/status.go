@@ -86,6 +86,10 @@ func (l *loop) publish() {
 		return
 	}
 	l.meter.observe(&b.status, &s, time.Since(l.born))
+	if !l.caughtUp && s.CaughtUp() {
+		l.caughtUp = true
+		l.cfg.Log.Info().Msgf("The loader finished catching up to the current high water mark of %d", s.Known) // as Kafka says it
+	}
 	inside := l.m.Inspect()
 	s.Voters, s.KRaftVersion = inside.Voters, inside.KRaftVersion
 	if r, ok := l.m.Role().(*kraft.Leader); ok {

@@ -301,3 +301,6 @@ func (n *node) software(c *Checker, name, version string) {
 
 // javaClient is the software name of Kafka's own clients.
 const javaClient = "apache-kafka-java"
+
+// ownClient is that of a node of this project. Its version is the release of Kafka whose rules it follows.
+const ownClient = "understudy"

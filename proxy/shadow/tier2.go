@@ -38,7 +38,7 @@ func (s *second) software(id kraft.NodeID, name, version string) {
 	if s == nil {
 		return
 	}
-	if name != javaClient {
+	if name != javaClient && name != ownClient {
 		version = name + " " + version
 	}
 	s.Release(id, version)
