@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,11 +30,15 @@ type DescribedReplica struct {
 	Endpoints []string // of voters
 }
 
-// Describe asks the quorum, through its controllers' advertised addresses, with Kafka's own tool. Right after an
-// election the tool may find a node that does not know the new leader: it is asked again until ctx ends.
-func (q *Quorum) Describe(ctx context.Context) (Description, error) {
+// Describe asks the quorum, through the advertised addresses of the given controllers (none given: all), with Kafka's own tool. Right
+// after an election the tool may find a node that does not know the new leader: it is asked again until ctx ends.
+func (q *Quorum) Describe(ctx context.Context, through ...kraft.NodeID) (Description, error) {
+	nodes := q.Nodes()
+	if len(through) > 0 {
+		nodes = slices.DeleteFunc(nodes, func(n Node) bool { return !slices.Contains(through, n.ID) })
+	}
 	for {
-		out, err := q.Tool(ctx, quorumClass, "--bootstrap-controller", bootstrapList(q.Nodes()), "describe", "--status")
+		out, err := q.Tool(ctx, quorumClass, "--bootstrap-controller", bootstrapList(nodes), "describe", "--status")
 		if err == nil {
 			return parseDescription(out)
 		}

@@ -123,7 +123,7 @@ func oursLeads(ctx context.Context, t *testing.T, q *kafka.Quorum, leader kafka.
 func finish(ctx context.Context, t *testing.T, q *kafka.Quorum, w *witness, l *load) {
 	t.Helper()
 	acked := l.end()
-	described, err := q.Describe(ctx)
+	described, err := q.Describe(ctx, kafkas(q)...) // the tool begins with DescribeCluster, which is above the raft layer
 	must(t, err)
 	t.Logf("Kafka's tool: leader %v of epoch %d, high watermark %d, voters %v, observers %v",
 		described.Leader, described.Epoch, described.HighWatermark, described.Voters, described.Observers)
@@ -137,6 +137,16 @@ func finish(ctx context.Context, t *testing.T, q *kafka.Quorum, w *witness, l *l
 	must(t, q.CloseInOrder())
 	w.conforms(t)
 	logsAgree(t, q, described.HighWatermark, acked)
+}
+
+// kafkas are the controllers of Kafka.
+func kafkas(q *kafka.Quorum) (ids []kraft.NodeID) {
+	for _, id := range q.Controllers() {
+		if id != ours {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // followersReach waits until all running nodes have the log up to an offset on their disks.
