@@ -38,6 +38,14 @@ func (c EpochCache) Assign(epoch Epoch, start Offset) EpochCache {
 	return append(slices.Clip(slices.Clone(c[:keep])), EpochStart{epoch, start})
 }
 
+// Recover notes a batch that is read when the log is opened: only an epoch above all is new (Kafka: LogSegment.recover).
+func (c EpochCache) Recover(epoch Epoch, base Offset) EpochCache {
+	if last, ok := c.Last(); ok && epoch <= last {
+		return c
+	}
+	return c.Assign(epoch, base)
+}
+
 // TruncateFromEnd forgets the entries that start at or behind the new log end, also when the log end does not move.
 func (c EpochCache) TruncateFromEnd(end Offset) EpochCache {
 	keep := len(c)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -38,12 +39,7 @@ type dumpFlags struct {
 	configs []string
 }
 
-func newDumpCommand() *cobra.Command {
-	var flags dumpFlags
-	cmd := &cobra.Command{
-		Use:   "dump PATH...",
-		Short: "Print recordings and captures, or Kafka's metadata log, snapshots and data directories",
-		Long: `dump prints what is in recordings and captures (pcap or pcapng, plain, gzip or zstd; - is stdin), one line for
+const dumpLong = `dump prints what is in recordings and captures (pcap or pcapng, plain, gzip or zstd; - is stdin), one line for
 each frame: when, connection, who to whom, and the message. Several files are merged by time. With -o json each line is an
 object that holds the whole message with Kafka's field names.
 
@@ -59,7 +55,14 @@ files of a running node can be read.
 
 --doctor looks at one or several controllers' directories, and at their property files if --config names them, and explains what is wrong, with file, offset and what can safely be done; then it
 says whether the nodes of these directories can elect a leader, who could win, and what the others would lose. Exit code 1: something
-is at risk or damaged.`,
+is at risk or damaged.`
+
+func newDumpCommand() *cobra.Command {
+	var flags dumpFlags
+	cmd := &cobra.Command{
+		Use:   "dump PATH...",
+		Short: "Print recordings and captures, or Kafka's metadata log, snapshots and data directories",
+		Long:  dumpLong,
 		Example: `  understudy dump run
   understudy dump --key Vote --key BeginQuorumEpoch run-000001.pcapng.zst
   understudy dump --node 2 --epoch 7 --listener 1=c1:9093 --listener 2=c2:9093 capture.pcap.gz
@@ -74,26 +77,14 @@ is at risk or damaged.`,
   understudy dump --verify /var/kafka/metadata/__cluster_metadata-0
   understudy dump -o json --from 1000 --to 1999 00000000000000000000.log | jq .data`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if flags.doctor {
-				return diagnose(&flags, args, cmd.OutOrStdout())
-			}
-			if len(flags.configs) > 0 {
-				return usageError("--config is for --doctor")
-			}
-			files, err := kafkasFiles(args)
-			if err != nil {
-				return err
-			}
-			if files {
-				return dumpFiles(cmd.Context(), &flags, args, cmd.OutOrStdout(), cmd.ErrOrStderr())
-			}
-			if len(flags.records) > 0 || flags.from != 0 || flags.to >= 0 || flags.batches || flags.verify || flags.secrets {
-				return usageError("--record, --from, --to, --batches, --verify and --secrets are for Kafka's files, not for recordings")
-			}
-			return dump(cmd.Context(), &flags, args, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return runDumpCommand(cmd, &flags, args) },
 	}
+	flags.register(cmd)
+	return cmd
+}
+
+// register declares the flags.
+func (flags *dumpFlags) register(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&flags.output, "output", "o", "text", "text or json (one object a line)")
 	f.StringArrayVar(&flags.listeners, "listener", nil, "which node listens where, `ID=HOST:PORT`; otherwise learnt from the traffic")
@@ -115,7 +106,35 @@ is at risk or damaged.`,
 	_ = cmd.RegisterFlagCompletionFunc("record", cobra.FixedCompletions(wire.RecordNames(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("key", cobra.FixedCompletions(keyNames(), cobra.ShellCompDirectiveNoFileComp))
-	return cmd
+}
+
+// runDumpCommand takes the files by their kind.
+func runDumpCommand(cmd *cobra.Command, flags *dumpFlags, args []string) error {
+	if flags.doctor {
+		return diagnose(flags, args, cmd.OutOrStdout())
+	}
+	if len(flags.configs) > 0 {
+		return usageError("--config is for --doctor")
+	}
+	files, err := kafkasFiles(args)
+	if err != nil {
+		return err
+	}
+	if files {
+		return dumpFiles(cmd.Context(), flags, args, cmd.OutOrStdout(), cmd.ErrOrStderr())
+	}
+	if flags.ofFiles() {
+		if _, err := os.Stat(args[0]); err != nil && args[0] != "-" { // a recording is named without its suffix
+			return &exitError{exitRuntime, err}
+		}
+		return usageError("--record, --from, --to, --batches, --verify and --secrets are for Kafka's files, not for recordings")
+	}
+	return dump(cmd.Context(), flags, args, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+}
+
+// ofFiles reports whether a flag is given that only Kafka's files know.
+func (flags *dumpFlags) ofFiles() bool {
+	return len(flags.records) > 0 || flags.from != 0 || flags.to >= 0 || flags.batches || flags.verify || flags.secrets
 }
 
 // keyNames lists Kafka's api keys by name.

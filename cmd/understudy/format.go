@@ -26,6 +26,7 @@ type formatFlags struct {
 	noInitial       bool
 	release         string
 	features        []string
+	scram           []string
 	ignoreFormatted bool
 }
 
@@ -45,7 +46,8 @@ bootstrap.checkpoint, which all releases read. Nothing is written unless all dir
 		Example: `  understudy format -c node.properties -t TkdhMa2VkDnuKa28Zx6ajw --standalone
   understudy format -c node.properties -t TkdhMa2VkDnuKa28Zx6ajw -I 1@c1:9093:Ed0_z6eWSMito5mSxIgznw,2@c2:9093:RQYBEBfCQBe3zVVL1v9Sbg
   understudy format -c node.properties -t TkdhMa2VkDnuKa28Zx6ajw --no-initial-controllers
-  understudy format -c node.properties -t TkdhMa2VkDnuKa28Zx6ajw --standalone --release-version 4.1-IV1 --feature group.version=0`,
+  understudy format -c node.properties -t TkdhMa2VkDnuKa28Zx6ajw --standalone --release-version 4.1-IV1 --feature group.version=0
+  understudy format -c node.properties -t TkdhMa2VkDnuKa28Zx6ajw --standalone --add-scram 'SCRAM-SHA-512=[name=alice,password=alice-secret]'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return format(storage.OS(), &flags, cmd.OutOrStdout()) },
 	}
@@ -57,6 +59,7 @@ bootstrap.checkpoint, which all releases read. Nothing is written unless all dir
 	f.BoolVarP(&flags.noInitial, "no-initial-controllers", "N", false, "this controller joins a dynamic quorum later, or is told its voters by the others")
 	f.StringVarP(&flags.release, "release-version", "r", "", "metadata.version of the new cluster, such as 4.1-IV1; the newest known if not given")
 	f.StringArrayVarP(&flags.features, "feature", "f", nil, "level of a feature of the new cluster, `NAME=LEVEL`")
+	f.StringArrayVarP(&flags.scram, "add-scram", "S", nil, "a user of the new cluster, `MECHANISM=[name=…,password=…]`; also iterations=, salt= and saltedpassword=")
 	f.BoolVarP(&flags.ignoreFormatted, "ignore-formatted", "g", false, "pass over directories that are formatted already")
 	cmd.MarkFlagsMutuallyExclusive("standalone", "initial-controllers", "no-initial-controllers")
 	_ = cmd.MarkFlagRequired("config")
@@ -135,6 +138,11 @@ func formatSpec(flags *formatFlags, node *properties.Identity) (*nodeFormat, err
 	if err := spec.setFeatures(flags.features, node); err != nil {
 		return nil, err
 	}
+	credentials, err := scramRecords(flags.scram, spec.version)
+	if err != nil {
+		return nil, err
+	}
+	spec.Records = append(spec.Records, credentials...)
 	return spec, spec.setVoters(flags, node)
 }
 

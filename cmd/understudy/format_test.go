@@ -41,6 +41,12 @@ func runFormat(t *testing.T, args ...string) (code int, stdout, stderr string) {
 // volatile is what differs from one run to the next.
 var volatile = regexp.MustCompile(`CreateTime: \d+|crc: \d+|"lastContainedLogTimestamp":[1-9]\d*|directory.id \S+|"voterDirectoryId":"[^"]+"|\S*/data/`)
 
+const (
+	scramAlice  = `SCRAM-SHA-256=[name=alice,salt="MWx2NHBkbnc0ZndxN25vdGN4bTB5Y3E=",iterations=8192,password=alice-secret]`
+	scramBob    = `SCRAM-SHA-512=[name=bob,salt=MWx2NHBkbnc0ZndxN25vdGN4bTB5Y3E=,password="bob secret"]`
+	scramSalted = `SCRAM-SHA-256=[name=alice,saltedpassword="mT0yyUUxnlJaC99HXgRTSYlbuqa4FSGtJCJfTMvjYCE=",salt="MWx2NHBkbnc0ZndxN25vdGN4bTB5Y3E="]`
+)
+
 // TestFormat_WritesWhatKafkaWrites compares with what kafka-storage of 4.4.0 and 4.0.2 wrote for the same command lines.
 func TestFormat_WritesWhatKafkaWrites(t *testing.T) {
 	const static, dynamic = "controller.quorum.voters=1@127.0.0.1:29511", "controller.quorum.bootstrap.servers=127.0.0.1:29511"
@@ -57,6 +63,10 @@ func TestFormat_WritesWhatKafkaWrites(t *testing.T) {
 		{"4.0.2-standalone", dynamic, []string{"-s", "-r", "4.0-IV3"}},
 		{"4.0.2-initial", dynamic, []string{"--initial-controllers", formatVoters, "-r", "4.0"}},
 		{"4.0.2-none", dynamic, []string{"--no-initial-controllers", "-r", "4.0.2"}},
+		{"4.4.0-scram", dynamic, []string{"-s", "-S", scramAlice, "-S", scramBob, "-S", scramSalted}},
+		{"4.0.2-scram", dynamic, []string{"-s", "--add-scram", scramAlice, "--add-scram", scramBob, "--add-scram", scramSalted, "-r", "4.0-IV3"}},
+		{"4.4.0-broker", "process.roles=broker\nnode.id=10\n" + dynamic, nil},
+		{"4.0.2-broker", "process.roles=broker\nnode.id=10\n" + dynamic, []string{"-r", "4.0-IV3"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			config, data := formatNode(t, tt.lines)
@@ -161,6 +171,19 @@ func TestFormat_RefusesAsKafkaDoes(t *testing.T) {
 		{"feature without level", nil, []string{"-s", "-f", "group.version"}, "want NAME=LEVEL"},
 		{"feature twice", nil, []string{"-s", "-f", "group.version=1", "-f", "group.version=0"}, "given twice"},
 		{"metadata.version as feature", nil, []string{"-s", "-f", "metadata.version=25"}, "give --release-version"},
+		{"scram without list", nil, []string{"-s", "-S", "SCRAM-SHA-256"}, "number 1: want [ and ]"},
+		{"scram mechanism", nil, []string{"-s", "-S", scramBob, "-S", "SCRAM-SHA-1=[name=a,password=hush]"}, `number 2: mechanism "SCRAM-SHA-1"`},
+		{"scram without name", nil, []string{"-s", "-S", "SCRAM-SHA-256=[password=hush]"}, "name is missing"},
+		{"scram without password", nil, []string{"-s", "-S", "SCRAM-SHA-256=[name=a]"}, "one of password and saltedpassword"},
+		{"scram with both", nil, []string{"-s", "-S", "SCRAM-SHA-256=[name=a,salt=YQ==,password=hush,saltedpassword=YQ==]"}, "one of password and saltedpassword"},
+		{"scram without salt", nil, []string{"-s", "-S", "SCRAM-SHA-256=[name=a,saltedpassword=YQ==]"}, "needs the salt"},
+		{"scram salt", nil, []string{"-s", "-S", "SCRAM-SHA-256=[name=a,salt=*,password=hush]"}, "salt is no base64"},
+		{"scram few iterations", nil, []string{"-s", "-S", "SCRAM-SHA-256=[name=a,iterations=100,password=hush]"}, "from 4096 to 16384"},
+		{"scram many iterations", nil, []string{"-s", "-S", "SCRAM-SHA-256=[name=a,iterations=20000,password=hush]"}, "from 4096 to 16384"},
+		{"scram property", nil, []string{"-s", "-S", "SCRAM-SHA-256=[name=a,password=hush,what=3]"}, "unknown property 3"},
+		{"scram property without value", nil, []string{"-s", "-S", "SCRAM-SHA-256=[name=a,hush]"}, "property 2 has no equals sign"},
+		{"scram twice", nil, []string{"-s", "-S", "SCRAM-SHA-256=[name=a,name=b,password=hush]"}, "name is given twice"},
+		{"scram in an old release", []string{static}, []string{"-r", "3.4", "-S", scramAlice}, "3.5-IV2 or newer"},
 		{"unknown release", nil, []string{"-s", "-r", "9.9-IV0"}, `"9.9-IV0" is not known`},
 		{"dynamic in an old release", nil, []string{"-s", "-r", "3.8"}, "needs 3.9-IV0 or newer"},
 		{"voter without directory", nil, []string{"-I", "1@h:1"}, "22 characters"},
@@ -181,6 +204,9 @@ func TestFormat_RefusesAsKafkaDoes(t *testing.T) {
 			}
 			if _, err := os.Stat(data); !os.IsNotExist(err) {
 				t.Errorf("something was written: %v", err)
+			}
+			if strings.Contains(errs, "hush") || strings.Contains(errs, "secret") {
+				t.Errorf("a password is printed: %s", errs)
 			}
 		})
 	}
@@ -226,3 +252,15 @@ func TestFormat_DefaultLevelsAreThoseOfKafka(t *testing.T) {
 }
 
 func itoa(n int16) string { return strconv.Itoa(int(n)) }
+
+// A salt that is not given is drawn: 130 bits as text, another one each time.
+func TestFormat_DrawsTheSalt(t *testing.T) {
+	seen := map[string]bool{}
+	for range 20 {
+		c, err := parseScram("SCRAM-SHA-512=[name=a,password=b]")
+		if err != nil || len(c.Salt) < 20 || len(c.Salt) > 26 || c.Iterations != 4096 || seen[string(c.Salt)] {
+			t.Fatalf("%+v %v", c, err)
+		}
+		seen[string(c.Salt)] = true
+	}
+}

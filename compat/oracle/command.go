@@ -82,6 +82,7 @@ type Init struct {
 	Stored           *StoredState      `json:"state,omitempty"` // the quorum-state file
 	LogDir           string            `json:"logDir,omitempty"`
 	SegmentBytes     int               `json:"segmentBytes,omitempty"`
+	OneSegment       bool              `json:"oneSegment,omitempty"` // the memory log keeps all in one segment, as the file log does
 }
 
 // VoterSpec is a voter of the initial set.

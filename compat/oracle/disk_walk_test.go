@@ -1,6 +1,7 @@
 package oracle_test
 
 import (
+	"os"
 	"testing"
 
 	"github.com/understudy-kafka/understudy/compat/oracle"
@@ -13,8 +14,10 @@ import (
 // TestKafka_RandomWalksOverKafkasFiles plays random histories with a machine beside each real client that keeps its log in Kafka's own
 // files, with crashes that lose what was not synced.
 func TestKafka_RandomWalksOverKafkasFiles(t *testing.T) {
-	// Histories that are longer come to crashes after which the epochs of the files and of the log in memory differ: see docs/TESTING.md.
 	steps := 1200
+	if os.Getenv("UNDERSTUDY_MATRIX") != "" {
+		steps = 20_000
+	}
 	if *flagSteps > 0 {
 		steps = *flagSteps
 	}

@@ -6,10 +6,15 @@ import (
 	"hash"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/understudy-kafka/understudy/compat/oracle"
 	"github.com/understudy-kafka/understudy/compat/oracle/walk"
+	"github.com/understudy-kafka/understudy/kraft"
+	"github.com/understudy-kafka/understudy/kraft/storage"
+	"github.com/understudy-kafka/understudy/kraft/storage/memfs"
 )
 
 // withState is an oracle that shows the state after every command, as walks need it, and sums up its answers.
@@ -52,36 +57,99 @@ func TestKafka_SameCommandsGiveTheSameAnswers(t *testing.T) {
 type bothLogs struct {
 	memory, files *oracle.Oracle
 	dir           string
-	nodes         int
+	made          int
+	dirs          map[string]string // of each node
+	opened        int               // directories of Kafka's that kraft/storage has opened too
 }
 
 func (b *bothLogs) Do(c oracle.Command) (*oracle.Answer, error) {
 	c.State = true
-	m, err := b.memory.Do(c)
+	inMemory := c
+	if c.Cmd == "init" {
+		in, held := *c.Init, *c.Init
+		held.OneSegment, inMemory.Init = true, &held
+		b.made++
+		in.LogDir, c.Init = filepath.Join(b.dir, fmt.Sprint(b.made)), &in
+		b.dirs[c.Node] = filepath.Join(in.LogDir, "__cluster_metadata-0")
+		if err := os.MkdirAll(b.dirs[c.Node], 0o755); err != nil {
+			return nil, err
+		}
+	}
+	m, err := b.memory.Do(inMemory)
 	if err != nil {
 		return nil, err
 	}
-	if c.Cmd == "init" {
-		in := *c.Init
-		b.nodes++
-		in.LogDir, c.Init = filepath.Join(b.dir, fmt.Sprint(b.nodes)), &in
-		if err := os.MkdirAll(filepath.Join(in.LogDir, "__cluster_metadata-0"), 0o755); err != nil {
-			return nil, err
+	var ours *storage.Log
+	if c.Cmd == "restart" {
+		if ours, err = opened(b.dirs[c.Node]); err != nil {
+			return nil, fmt.Errorf("kraft/storage on the files of %s: %w", c.Node, err)
 		}
 	}
 	f, err := b.files.Do(c)
 	if err != nil {
 		return nil, err
 	}
-	if want, got := decisions(m), decisions(f); want != got {
+	if ours != nil {
+		if err := b.sameStart(ours, b.dirs[c.Node], f); err != nil {
+			return nil, err
+		}
+	}
+	if want, got := decisions(c, m), decisions(c, f); want != got {
 		return nil, fmt.Errorf("command %s of %s:\nmemory log: %s\nfile log:   %s", c.Cmd, c.Node, want, got)
 	}
 	return m, nil
 }
 
-// decisions is an answer without what only one of the logs tells.
-func decisions(a *oracle.Answer) string {
-	text := fmt.Sprintf("fatal %t finished %t error %t waits %v", a.Fatal != "", a.Finished, a.Error != "", a.Waits)
+// opened is what kraft/storage makes of a copy of the directory, as the end of the process leaves it. The indexes are sparse and long,
+// and follow from the log.
+func opened(dir string) (*storage.Log, error) {
+	fsys := memfs.New()
+	if err := fsys.MkdirAll("log", 0o755); err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), "index") {
+			continue
+		}
+		content, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		fsys.Put(filepath.Join("log", e.Name()), content)
+	}
+	return storage.Open(fsys, "log", storage.Options{})
+}
+
+// sameStart compares what both found on the same files.
+func (b *bothLogs) sameStart(ours *storage.Log, dir string, a *oracle.Answer) error {
+	if a.State == nil || slices.ContainsFunc(a.Effects, func(e oracle.Effect) bool { return e.Kind == "epoch" }) {
+		return nil // it ended at its start, or leads already: the only voter
+	}
+	epochs, err := storage.ReadEpochs(storage.OS(), dir)
+	if err != nil {
+		return err
+	}
+	epochs = epochs.TruncateFromEnd(kraft.Offset(a.State.End)) // of which Kafka has none in memory any more, whatever the file says
+	last, ok := ours.LastEpoch()
+	if !ok {
+		last = -1
+	}
+	b.opened++
+	kafka := fmt.Sprintf("log %d..%d last epoch %d epochs %v", a.State.Start, a.State.End, a.State.LastEpoch, epochs)
+	if got := fmt.Sprintf("log %d..%d last epoch %d epochs %v", ours.Start, ours.End, last, ours.Epochs); got != kafka {
+		return fmt.Errorf("opened again:\nKafka: %s\nkraft/storage: %s", kafka, got)
+	}
+	return nil
+}
+
+// decisions is an answer without what only one of the logs tells. To move the log start beyond the high watermark is refused by both,
+// by the file log with an exception.
+func decisions(c oracle.Command, a *oracle.Answer) string {
+	text := fmt.Sprintf("fatal %t finished %t error %t waits %v", a.Fatal != "", a.Finished, a.Error != "" && c.Cmd != "deleteBefore", a.Waits)
 	for i := range a.Effects {
 		switch e := &a.Effects[i]; e.Kind {
 		case "append":
@@ -109,16 +177,23 @@ func fastDir(t *testing.T) string {
 	return dir
 }
 
-// TestKafka_MemoryLogDecidesAsTheFileLog keeps the memory log of the harness honest, restarts included.
+// TestKafka_MemoryLogDecidesAsTheFileLog keeps the memory log of the harness honest, restarts included, and kraft/storage, which opens the
+// files that Kafka opens again.
 func TestKafka_MemoryLogDecidesAsTheFileLog(t *testing.T) {
-	steps := 600
-	if *flagSteps > 0 {
-		steps = *flagSteps
-	}
-	for _, version := range []string{"4.0.0", "4.4.0"} {
+	for _, version := range versions(t) {
 		t.Run(version, func(t *testing.T) {
-			versions(t)
+			steps := 600
+			if os.Getenv("UNDERSTUDY_MATRIX") != "" {
+				steps = 4_000
+				if version == oracle.Versions[0] || version == oracle.Versions[len(oracle.Versions)-1] {
+					steps = 20_000
+				}
+			}
+			if *flagSteps > 0 {
+				steps = *flagSteps
+			}
 			b := &bothLogs{
+				dirs:   map[string]string{},
 				memory: start(t, oracle.Build{Version: version}), files: start(t, oracle.Build{Version: version, Log: oracle.FileLog}), dir: fastDir(t),
 			}
 			reset := func() error {
@@ -131,6 +206,7 @@ func TestKafka_MemoryLogDecidesAsTheFileLog(t *testing.T) {
 			if err := walk.Run(b, version, *flagSeed, steps, reset, walk.Options.ForFileLog); err != nil {
 				t.Fatal(err)
 			}
+			t.Logf("%d steps equal, %d directories of Kafka's opened by kraft/storage as well", steps, b.opened)
 		})
 	}
 }

@@ -153,6 +153,9 @@ func (l *Log) Crash(keepUnflushed bool) {
 	}
 	l.TruncateTo(end)
 	l.TruncateTo(l.lastEnd())
+	for i := range l.batches { // read over the epochs as they were (Kafka: LogSegment.recover)
+		l.Epochs = l.Epochs.Recover(l.batches[i].Epoch, l.batches[i].Base)
+	}
 	l.Snapshots = slices.DeleteFunc(slices.Clone(l.Snapshots), func(s kraft.Snapshot) bool { return s.ID.Offset < l.Start })
 	l.Flush()
 	l.truncateToLatestSnapshot()

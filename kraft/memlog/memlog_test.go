@@ -1,6 +1,7 @@
 package memlog
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/understudy-kafka/understudy/kraft"
@@ -178,5 +179,20 @@ func TestLog_CrashForgetsTheGapOfATruncation(t *testing.T) {
 	l.Crash(true)
 	if l.End != 0 {
 		t.Errorf("an empty log: %v", l)
+	}
+}
+
+// Kafka recovers by reading every batch: of two epochs in the wrong order the newer one is found again (LogSegment.recover).
+func TestLog_CrashFindsTheNewerEpochBeforeAnOlderOne(t *testing.T) {
+	l := New()
+	if err := l.Append(batch(0, 1, 7), batch(2, 3, 6)); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(l.Epochs); got != "[6@2]" {
+		t.Errorf("after the append %s", got)
+	}
+	l.Crash(true)
+	if got := fmt.Sprint(l.Epochs); got != "[7@0]" {
+		t.Errorf("after the crash %s", got)
 	}
 }

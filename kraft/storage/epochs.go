@@ -14,14 +14,15 @@ import (
 // EpochsFile is the name of the epoch cache in the partition directory (Kafka: LeaderEpochCheckpointFile).
 const EpochsFile = "leader-epoch-checkpoint"
 
-// ReadEpochs reads the leader-epoch-checkpoint of a partition directory. A file that is not there is an empty cache.
+// ReadEpochs reads the leader-epoch-checkpoint of a partition directory. A file that is not there is an empty cache, and so is an empty
+// one, which Kafka makes before it writes (CheckpointFile).
 func ReadEpochs(fsys FS, dir string) (kraft.EpochCache, error) {
 	path := filepath.Join(dir, EpochsFile)
 	text, err := ReadFile(fsys, path, 64<<20)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
+	if err != nil || len(text) == 0 {
 		return nil, err
 	}
 	cache, err := parseEpochs(string(text))

@@ -18,7 +18,7 @@ type FormatSpec struct {
 	NodeID      kraft.NodeID
 	DirectoryID kraft.DirectoryID // of the metadata directory
 	MetadataDir string
-	OtherDirs   []string // further log directories: they get an identity, and nothing else
+	OtherDirs   []string // further log directories: they hold no metadata log
 
 	Controller   bool
 	KRaftVersion int16
@@ -26,7 +26,7 @@ type FormatSpec struct {
 	Records      [][]byte       // what the first active controller of an empty log writes
 
 	// OneCheckpoint puts the records into the 0-0 checkpoint, as 4.4 does (KAFKA-19648); earlier releases have a bootstrap.checkpoint beside
-	// it, which 4.4 reads, too.
+	// it, in every directory of every node, which 4.4 reads, too.
 	OneCheckpoint bool
 	Now           time.Time
 }
@@ -50,23 +50,22 @@ func Format(fsys FS, s *FormatSpec) error {
 }
 
 func (s *FormatSpec) writeMetadata(fsys FS) error {
-	if !s.Controller {
+	now := s.Now.UnixMilli()
+	if !s.OneCheckpoint {
+		content := s.checkpoint(0, now, nil, s.Records)
+		for _, dir := range append([]string{s.MetadataDir}, s.OtherDirs...) {
+			if err := fsys.MkdirAll(dir, 0o755); err != nil {
+				return err
+			}
+			if err := replaceFile(fsys, filepath.Join(dir, BootstrapFile), content); err != nil {
+				return err
+			}
+		}
+	}
+	if !s.Controller || !s.OneCheckpoint && s.Voters.Len() == 0 {
 		return nil
 	}
 	partition := filepath.Join(s.MetadataDir, PartitionDir)
-	now := s.Now.UnixMilli()
-	if !s.OneCheckpoint {
-		if err := fsys.MkdirAll(s.MetadataDir, 0o755); err != nil {
-			return err
-		}
-		content := s.checkpoint(0, now, nil, s.Records)
-		if err := replaceFile(fsys, filepath.Join(s.MetadataDir, BootstrapFile), content); err != nil {
-			return err
-		}
-		if s.Voters.Len() == 0 {
-			return nil
-		}
-	}
 	var control []wire.ControlRecord
 	if s.KRaftVersion > 0 {
 		control = append(control, wire.KRaftVersion{Level: s.KRaftVersion})

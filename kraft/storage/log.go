@@ -48,6 +48,7 @@ type Log struct {
 	dirty    bool       // the last segment has bytes that are not durable
 	flushed  kraft.Offset
 	history  []kraft.HistoryEntry // Voters and KRaftVersion records of the segments
+	lapsed   bool                 // a batch was appended of an older epoch than the one before it: a restart finds other epochs
 	partial  *SnapshotWriter      // being fetched
 	stored   StoredState
 	hasState bool
@@ -125,6 +126,9 @@ func (l *Log) Append(raw []byte) error {
 	}
 	for i := range batches {
 		b := &batches[i]
+		if last, ok := l.Epochs.Last(); ok && b.Epoch < last {
+			l.lapsed = true
+		}
 		s.note(b, position)
 		position += int64(len(b.Bytes))
 		l.LogView.Append(b.BaseOffset, b.LastOffset(), b.Epoch)
@@ -156,12 +160,15 @@ func (l *Log) accept(raw []byte) ([]wire.Batch, error) {
 	return batches, nil
 }
 
-// remember keeps the control records that decide.
+// remember keeps the control records that decide. Their offsets are counted, as Kafka counts them (KRaftControlRecordStateMachine.handleBatch).
 func (l *Log) remember(b *wire.Batch) error {
 	if !b.Control() {
 		return nil
 	}
+	next := b.BaseOffset
 	err := b.Each(func(r wire.Record) error {
+		at := next
+		next++
 		c, err := wire.DecodeControl(r.Key, r.Value)
 		if errors.Is(err, wire.ErrUnsupported) {
 			return nil // of a later release: it decides nothing that this one knows
@@ -171,7 +178,7 @@ func (l *Log) remember(b *wire.Batch) error {
 		}
 		switch k := wire.KRaftControl(c); k.Type {
 		case kraft.VotersRecord, kraft.KRaftVersionRecord:
-			l.history = append(l.history, kraft.HistoryEntry{Offset: r.Offset, Record: k})
+			l.history = append(l.history, kraft.HistoryEntry{Offset: at, Record: k})
 		case kraft.LeaderChangeRecord, kraft.OtherControlRecord:
 		}
 		return nil
@@ -368,7 +375,8 @@ func (l *Log) Close() error {
 	if l.partial != nil {
 		l.partial.abandon()
 	}
-	if clean && err == nil && last == l.End && !l.opts.Unmarked { // else a truncation left a gap that the disk does not know
+	// A truncation may have left a gap before the end, and a lapse epochs that recovery changes: the next Open must read the log.
+	if clean && err == nil && last == l.End && !l.lapsed && !l.opts.Unmarked {
 		err = l.mark()
 	}
 	l.broken = fmt.Errorf("%s: %w", l.dir, ErrClosed)

@@ -200,14 +200,11 @@ func (l *Log) scan(s *segment) (*Damage, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.logName(), err)
 		}
-		last, _ := l.Epochs.Last()
 		if b.LastOffset() < l.End || b.BaseOffset < s.base {
 			return nil, fail(s.logName(), "the file cannot be trusted: compare it with another node's", ErrCorrupt,
 				"%v at byte %d does not continue the log, which ends at %d", b, at, l.End)
 		}
-		if n := len(l.Epochs); n == 0 || b.Epoch > last {
-			l.Epochs = l.Epochs.Assign(b.Epoch, b.BaseOffset)
-		}
+		l.Epochs = l.Epochs.Recover(b.Epoch, b.BaseOffset)
 		s.note(b, at)
 		l.End = end(b)
 		if err := l.remember(b); err != nil {

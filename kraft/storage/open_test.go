@@ -2,6 +2,7 @@ package storage_test
 
 import (
 	"errors"
+	"fmt"
 	"path"
 	"strings"
 	"syscall"
@@ -252,5 +253,37 @@ func TestOpen_TrustsTheMarkOnlyWhileItHolds(t *testing.T) {
 	flip(fsys, name, 80) // the same size, another time
 	if l := open(t, fsys, storage.Options{}); l.End != 8 {
 		t.Errorf("a changed segment is taken: %v", l.View())
+	}
+}
+
+// A leader that writes an older epoch behind a newer one is against the protocol; Kafka appends it all the same, and finds the newer epoch
+// again when it recovers (LogSegment.recover), whether the end was clean or not.
+func TestOpen_FindsTheNewerEpochBeforeAnOlderOne(t *testing.T) {
+	for _, unmarked := range []bool{false, true} {
+		fsys := memory()
+		opts := storage.Options{Unmarked: unmarked}
+		l := open(t, fsys, opts)
+		must(t, l.Append(data(0, 2, 7, 10)), l.Append(data(2, 2, 6, 10)))
+		if got := fmt.Sprint(l.Epochs); got != "[6@2]" {
+			t.Errorf("after the append %s", got)
+		}
+		must(t, l.Close())
+		for range 2 {
+			l = open(t, fsys, opts)
+			if got := fmt.Sprint(l.Epochs); got != "[7@0]" {
+				t.Errorf("unmarked %t: opened with %s", unmarked, got)
+			}
+			must(t, l.Close())
+		}
+	}
+}
+
+// Kafka makes the file empty before it writes it for the first time, and reads it as no epochs.
+func TestOpen_AnEmptyFileOfEpochsIsInOrder(t *testing.T) {
+	fsys := memory()
+	must(t, filled(t, fsys, storage.Options{Unmarked: true}).Close())
+	fsys.Put(logDir+"/leader-epoch-checkpoint", nil)
+	if l := open(t, fsys, storage.Options{}); len(l.Recovered) != 0 || len(l.Epochs) != 3 {
+		t.Errorf("epochs %v, recovered %v", l.Epochs, l.Recovered)
 	}
 }

@@ -50,8 +50,8 @@ func (l *Log) newPart(id kraft.SnapshotID) (*SnapshotWriter, error) {
 	return w, l.failed(err)
 }
 
-// CreateSnapshot begins a snapshot of the state at a position of the log, which must be committed, at a batch's begin or the high watermark, and not lie
-// before the log start. Not ok: there is such a snapshot, or the log has passed it (Kafka: KafkaRaftLog.createNewSnapshot).
+// CreateSnapshot begins a snapshot of the state at a position of the log, which must be committed, at a batch's begin, and not lie before the log
+// start. Not ok: there is such a snapshot, or the log has passed it (Kafka: KafkaRaftLog.createNewSnapshot).
 func (l *Log) CreateSnapshot(id kraft.SnapshotID) (w *SnapshotWriter, ok bool, err error) {
 	if l.broken != nil {
 		return nil, false, l.broken
@@ -65,7 +65,7 @@ func (l *Log) CreateSnapshot(id kraft.SnapshotID) (w *SnapshotWriter, ok bool, e
 	if position, end := l.Validate(id.Offset, id.Epoch); position != kraft.ValidPosition {
 		return nil, false, fmt.Errorf("create snapshot %v: the log has %v there", id, end)
 	}
-	if base := l.Base(id.Offset); base != id.Offset && id.Offset < l.HighWatermark { // at the watermark Kafka reads nothing and sees no batch
+	if base := l.Base(id.Offset); base != id.Offset {
 		return nil, false, fmt.Errorf("create snapshot %v: within the batch that begins at %d", id, base)
 	}
 	w, err = l.newPart(id)

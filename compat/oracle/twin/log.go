@@ -190,6 +190,9 @@ func (l *hostLog) reopen(loseUnflushed bool) bool {
 		end = l.entries[n-1].Last + 1
 	}
 	l.truncate(end)
+	for _, e := range l.entries { // recovery reads them over the epochs as they were (Kafka: LogSegment.recover)
+		l.view.Epochs = l.view.Epochs.Recover(e.Epoch, e.Base)
+	}
 	l.flush()
 	l.view.HighWatermark = l.view.Start
 	l.view.Snapshots = slices.DeleteFunc(slices.Clone(l.view.Snapshots), func(s kraft.Snapshot) bool { return s.ID.Offset < l.view.Start })

@@ -89,7 +89,7 @@ func (s *Solo) admit(n *node, c oracle.Command, a *oracle.Answer) {
 		log := n.log.View()
 		_, held := log.FindSnapshot(id)
 		position, _ := log.Validate(id.Offset, id.Epoch)
-		a.Created = !held && id.Offset >= log.Start && id.Offset <= log.HighWatermark && position == kraft.ValidPosition && (log.Base(id.Offset) == id.Offset || id.Offset == log.HighWatermark)
+		a.Created = !held && id.Offset >= log.Start && id.Offset <= log.HighWatermark && position == kraft.ValidPosition && log.Base(id.Offset) == id.Offset
 		if a.Created {
 			n.made = stateBytes(n, c)
 		}

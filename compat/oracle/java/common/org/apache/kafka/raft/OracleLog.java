@@ -38,7 +38,7 @@ final class OracleLog {
         nodeId = (int) spec.num("id", 0);
         segmentBytes = (int) spec.num("segmentBytes", 8 << 20);
         dir = spec.str("logDir", null);
-        memory = dir == null ? new OracleMemLog(PARTITION, TOPIC_ID, fx) : null;
+        memory = dir == null ? new OracleMemLog(PARTITION, TOPIC_ID, fx, spec.flag("oneSegment", false)) : null;
         log = memory;
         if (dir != null) openFiles();
     }

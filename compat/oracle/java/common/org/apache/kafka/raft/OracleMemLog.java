@@ -28,12 +28,15 @@ final class OracleMemLog extends OracleLogBase {
     private final List<Entry> batches = new ArrayList<>();
     private final TreeMap<Integer, Long> epochs = new TreeMap<>();
     private final TreeMap<OffsetAndEpoch, byte[]> snapshots = new TreeMap<>();
+    private final boolean oneSegment; // as a file log that never rolls: a restart finds again what the log start had left behind
+    private long segment; // base offset of the first segment
     private long start;
     private long end;
     private long hw;
     private long flushed;
 
-    OracleMemLog(TopicPartition tp, Uuid topicId, OracleEffects fx) {
+    OracleMemLog(TopicPartition tp, Uuid topicId, OracleEffects fx, boolean oneSegment) {
+        this.oneSegment = oneSegment;
         this.tp = tp;
         this.topicId = topicId;
         this.fx = fx;
@@ -41,10 +44,14 @@ final class OracleMemLog extends OracleLogBase {
 
     /** What a restart leaves: everything, or everything flushed. An epoch that starts at the end, and snapshots below the start, are forgotten. */
     void reopen(boolean keepUnflushed) {
+        start = segment;
         // A log that ends before its start begins anew there (LogLoader.recoverLog).
         cut(keepUnflushed ? end : Math.max(start, Math.min(flushed, end)));
         // A truncation inside a batch left a gap before the end. On disk there are only batches.
         cut(batches.isEmpty() ? start : batches.get(batches.size() - 1).last + 1);
+        // Recovery reads every batch over the epochs as they were (LogSegment.recover). Where a leader has written an older epoch behind a
+        // newer one, the newer one comes back.
+        for (Entry b : batches) if (epochs.isEmpty() || b.epoch > epochs.lastKey()) assignEpoch(b.epoch, b.base);
         flushed = end;
         hw = start;
         snapshots.keySet().removeIf(id -> id.offset() < start);
@@ -133,7 +140,8 @@ final class OracleMemLog extends OracleLogBase {
         long first = offset;
         if (offset < limit) {
             if (maxBytes < 0) throw new IllegalArgumentException("Invalid max size " + maxBytes);
-            for (int i = find(offset); i < batches.size() && batches.get(i).base < limit; i++) {
+            // A high watermark within a batch stands at the begin of it, as a position in the file (UnifiedLog.fetchHighWatermarkMetadata).
+            for (int i = find(offset); i < batches.size() && batches.get(i).last < limit; i++) {
                 Entry e = batches.get(i);
                 if (out.size() == 0) {
                     first = e.base;
@@ -212,7 +220,7 @@ final class OracleMemLog extends OracleLogBase {
         fx.add("truncateToSnapshot", id.get().offset(), id.get().epoch());
         batches.clear();
         epochs.clear();
-        start = end = flushed = id.get().offset();
+        segment = start = end = flushed = id.get().offset();
         hw = Math.max(hw, start);
         if (hw > end) hw = end;
         snapshots.headMap(id.get(), false).clear();
@@ -229,7 +237,10 @@ final class OracleMemLog extends OracleLogBase {
         if (!snapshots.containsKey(id) || start >= id.offset() || id.offset() > hw) return false;
         fx.add("deleteBefore", id.offset(), id.epoch());
         start = id.offset();
-        batches.removeIf(b -> b.last < start);
+        if (!oneSegment) {
+            batches.removeIf(b -> b.last < start);
+            segment = start;
+        }
         Map.Entry<Integer, Long> floor = null;
         while (!epochs.isEmpty() && epochs.firstEntry().getValue() <= start) floor = epochs.pollFirstEntry();
         if (floor != null) epochs.put(floor.getKey(), start);
@@ -263,8 +274,8 @@ final class OracleMemLog extends OracleLogBase {
         ValidOffsetAndEpoch v = validateOffsetAndEpoch(id.offset(), id.epoch());
         if (v.kind() != ValidOffsetAndEpoch.Kind.VALID)
             throw new IllegalArgumentException("Snapshot id (" + id + ") is not valid according to the log: " + v);
-        long base = fetch(id.offset(), Isolation.COMMITTED, 1).startOffsetMetadata.offset();
-        if (base != id.offset())
+        int at = find(id.offset());
+        if (at < batches.size() && batches.get(at).base != id.offset())
             throw new IllegalArgumentException("Cannot create snapshot at offset (" + id.offset() + ") because it is not batch aligned.");
         return createNewSnapshotUnchecked(id);
     }
