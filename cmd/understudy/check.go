@@ -30,6 +30,7 @@ type checkFlags struct {
 	follow      bool
 	tier        int
 	bundle      string
+	html        string
 }
 
 func newCheckCommand() *cobra.Command {
@@ -49,6 +50,7 @@ Exit codes: 0 conforms, 1 diverges, 3 inconclusive, 2 wrong usage, 4 an I/O erro
   understudy check --node 1=10.0.0.1:9093 --node 2=10.0.0.2:9093 capture.pcap.gz
   understudy check -o json run.pcapng.zst | jq .findings
   understudy check --follow -o jsonl run
+  understudy check -o junit --html report.html run.pcapng.zst > report.xml
   understudy check --bundle found run.pcapng.zst; understudy explain found/*`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -56,15 +58,34 @@ Exit codes: 0 conforms, 1 diverges, 3 inconclusive, 2 wrong usage, 4 an I/O erro
 		},
 	}
 	f := cmd.Flags()
-	f.StringVarP(&flags.output, "output", "o", "text", "text, json (the whole report) or jsonl (events as they happen, the verdict last)")
+	f.StringVarP(&flags.output, "output", "o", "text", "text, json (the whole report), jsonl (events as they happen, the verdict last) or junit (JUnit XML: a suite for each node, a case for each rule)")
 	f.StringArrayVar(&flags.nodes, "node", nil, "which node listens where, `ID=HOST:PORT`; otherwise learnt from the traffic")
 	f.BoolVar(&flags.faultAsPeer, "fault-as-peer", false, "judge frames that a fault rule altered as if the peer had sent them so")
 	f.IntVar(&flags.tier, "tier", 1, "1: rules over what messages prove; 2 (experimental): also notes each message of a voter that no state of a correct controller explains; no part of the verdict")
 	f.StringVar(&flags.bundle, "bundle", "", "for each finding, write what proves it to a directory under this one: text, JSON, and a small recording that shows it by itself; see explain")
+	f.StringVar(&flags.html, "html", "", "also write the report to `FILE` as one page with a timeline, which needs no network")
 	f.BoolVar(&flags.follow, "follow", false, "wait for more at the end of a recording that is being written")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json", "jsonl"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(outputs, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
+
+// valid looks at the flags together.
+func (flags *checkFlags) valid(files []string) error {
+	switch {
+	case flags.tier != 1 && flags.tier != 2:
+		return usageError("--tier %d: want 1 or 2", flags.tier)
+	case !slices.Contains(outputs, flags.output):
+		return usageError("--output %q: want %s", flags.output, strings.Join(outputs, ", "))
+	case flags.follow && len(files) != 1:
+		return usageError("--follow takes one recording")
+	case flags.bundle != "" && (flags.follow || slices.Contains(files, "-")):
+		return usageError("--bundle reads the input twice: it takes files, not stdin, and not --follow")
+	}
+	return nil
+}
+
+// outputs are the forms of the report.
+var outputs = []string{"text", "json", "jsonl", "junit"}
 
 // check judges the files and prints the report.
 func check(ctx context.Context, flags *checkFlags, files []string, stdin io.Reader, stdout, stderr io.Writer) error {
@@ -72,32 +93,23 @@ func check(ctx context.Context, flags *checkFlags, files []string, stdin io.Read
 	if err != nil {
 		return err
 	}
+	if err := flags.valid(files); err != nil {
+		return err
+	}
 	out := bufio.NewWriter(stdout)
 	options := shadow.Options{Names: names, FaultAsPeer: flags.faultAsPeer, Tier2: flags.tier == 2}
-	if flags.tier != 1 && flags.tier != 2 {
-		return usageError("--tier %d: want 1 or 2", flags.tier)
-	}
 	var printed error // of the first event that could not be written
-	switch flags.output {
-	case "text", "json":
-	case "jsonl":
-		lines := json.NewEncoder(out)
+	film := shadow.NewFilm()
+	lines := json.NewEncoder(out)
+	if flags.output == "jsonl" || flags.html != "" {
 		options.Events = func(e shadow.Event) {
-			if err := lines.Encode(&e); err != nil && printed == nil {
-				printed = err
+			if flags.html != "" {
+				film.Event(e)
 			}
-			if err := out.Flush(); err != nil && printed == nil {
-				printed = err
+			if flags.output == "jsonl" && printed == nil {
+				printed = errors.Join(lines.Encode(&e), out.Flush())
 			}
 		}
-	default:
-		return usageError("--output %q: want text, json or jsonl", flags.output)
-	}
-	if flags.follow && len(files) != 1 {
-		return usageError("--follow takes one recording")
-	}
-	if flags.bundle != "" && (flags.follow || slices.Contains(files, "-")) {
-		return usageError("--bundle reads the input twice: it takes files, not stdin, and not --follow")
 	}
 	source, err := openChecked(ctx, flags.follow, files, stdin)
 	if err != nil {
@@ -105,28 +117,16 @@ func check(ctx context.Context, flags *checkFlags, files []string, stdin io.Read
 	}
 	defer func() { _ = source.Close() }() // it was only read
 	checker := shadow.New(options)
+	film.Watch(checker)
 	if err := feed(ctx, checker, source, &printed, newProgress(stderr, source)); err != nil {
 		return &exitError{exitRuntime, err}
 	}
 	report := checker.Finish()
-	if flags.bundle != "" {
-		dirs, err := writeBundles(flags.bundle, flags, files, checker, options)
-		if err != nil {
-			return &exitError{exitRuntime, fmt.Errorf("write bundles: %w", err)}
-		}
-		for _, dir := range dirs {
-			fmt.Fprintf(stderr, "wrote %s\n", dir)
-		}
+	err = errors.Join(writeReport(out, report, flags.output), printed, out.Flush())
+	if err == nil {
+		err = writeFiles(flags, files, checker, options, film, report, stderr)
 	}
-	switch flags.output {
-	case "text":
-		err = report.WriteText(out)
-	case "json":
-		pretty := json.NewEncoder(out)
-		pretty.SetIndent("", "  ")
-		err = pretty.Encode(report)
-	}
-	if err = errors.Join(err, printed, out.Flush()); err != nil {
+	if err != nil {
 		return &exitError{exitRuntime, fmt.Errorf("write the report: %w", err)}
 	}
 	switch report.Verdict {
@@ -137,6 +137,42 @@ func check(ctx context.Context, flags *checkFlags, files []string, stdin io.Read
 	default:
 		return nil
 	}
+}
+
+// writeReport writes the report in the form asked for. Events have been written already.
+func writeReport(out io.Writer, report *shadow.Report, form string) error {
+	switch form {
+	case "text":
+		return report.WriteText(out)
+	case "junit":
+		return report.WriteJUnit(out)
+	case "json":
+		pretty := json.NewEncoder(out)
+		pretty.SetIndent("", "  ")
+		return pretty.Encode(report)
+	}
+	return nil
+}
+
+// writeFiles writes what goes to files of its own: bundles and the page.
+func writeFiles(flags *checkFlags, files []string, c *shadow.Checker, options shadow.Options, film *shadow.Film, r *shadow.Report, stderr io.Writer) error {
+	if flags.html != "" {
+		page, err := film.Page(r)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(flags.html, page, 0o644); err != nil {
+			return err
+		}
+	}
+	if flags.bundle == "" {
+		return nil
+	}
+	dirs, err := writeBundles(flags.bundle, flags, files, c, options)
+	for _, dir := range dirs {
+		fmt.Fprintf(stderr, "wrote %s\n", dir)
+	}
+	return err
 }
 
 // listeners reads flags that say which node listens where.
