@@ -56,6 +56,7 @@ type Checker struct {
 	monitors [kinds][]monitor
 	memory   clusterMemory
 	second   *second // nil: not wanted
+	advice   adviser
 
 	quorum   quorumView
 	findings findingList
@@ -157,7 +158,7 @@ func (c *Checker) connOf(o *recordings.Observation) *conn {
 	}
 	k := c.conns[key]
 	if k == nil {
-		k = &conn{key: key, ep: c.endpointOf(o.Conn), midway: o.Conn.Midway || o.Kind != recordings.KindOpen}
+		k = &conn{key: key, ep: c.endpointOf(o.Conn), from: o.Conn.Client, midway: o.Conn.Midway || o.Kind != recordings.KindOpen}
 		c.conns[key] = k
 		k.ep.conns++
 		c.counts.Connections++

@@ -2,6 +2,7 @@ package shadow
 
 import (
 	"bytes"
+	"net/netip"
 
 	"github.com/understudy-kafka/understudy/kraft"
 	"github.com/understudy-kafka/understudy/recordings"
@@ -19,6 +20,7 @@ type connKey struct {
 type conn struct {
 	key    connKey
 	ep     *endpoint
+	from   netip.AddrPort
 	client *node // who opened it, by its client id; nil if it is no raft client
 	pairer wire.Pairer
 	open   []openRequest

@@ -15,6 +15,7 @@ const (
 	EventRestarted EventKind = "restarted" // all connections of a node ended and new ones began
 	EventDirectory EventKind = "directory" // a node came with another directory id
 	EventFinding   EventKind = "finding"
+	EventAdvisory  EventKind = "advisory"
 	EventState     EventKind = "state"   // the quorum, now and then
 	EventVerdict   EventKind = "verdict" // the end
 )

@@ -154,6 +154,7 @@ func (c *Checker) raftRequest(k *conn, o *recordings.Observation, kind Kind, h w
 	}
 	oneIdentity{}.sameCluster(c, m)
 	if c.otherCluster(m) {
+		c.advice.stranger(c, m)
 		return
 	}
 	if m.claimed >= 0 && m.claimed != m.sender.id {
@@ -361,5 +362,6 @@ func (c *Checker) dispatch(m *message) {
 	if m.sender != nil {
 		m.sender.attest(c, m)
 	}
+	c.advice.observe(c, m)
 	c.quorum.observe(c, m)
 }

@@ -130,13 +130,7 @@ func (c *Checker) learnHearsay(id kraft.NodeID, host string, port int) {
 	if id < 0 || port <= 0 {
 		return
 	}
-	if addr, err := netip.ParseAddr(host); err == nil {
-		host = addr.Unmap().String()
-		if addr.Is6() && !addr.Is4In6() {
-			host = "[" + host + "]"
-		}
-	}
-	name := host + ":" + strconv.Itoa(port)
+	name := listenerName(host, port)
 	if c.endpoints[name] == nil && len(c.endpoints) >= maxEndpoints {
 		return
 	}
@@ -162,6 +156,17 @@ func (c *Checker) learnHearsay(id kraft.NodeID, host string, port int) {
 		}
 	}
 	e.grade, e.node = hearsay, c.node(id)
+}
+
+// listenerName is the name of a listener.
+func listenerName(host string, port int) string {
+	if addr, err := netip.ParseAddr(host); err == nil {
+		host = addr.Unmap().String()
+		if addr.Is6() && !addr.Is4In6() {
+			host = "[" + host + "]"
+		}
+	}
+	return host + ":" + strconv.Itoa(port)
 }
 
 // server is the node behind the connection's listener; nil if it cannot be named, or serves another cluster.
@@ -212,8 +217,12 @@ func (c *Checker) hearEndpoints(m *message) {
 
 // hearVoters takes in the endpoints of a voter set.
 func (c *Checker) hearVoters(v *wire.Voters) {
+	c.quorum.endpoints = c.quorum.endpoints[:0]
 	for i := range v.Voters {
 		for _, at := range v.Voters[i].Endpoints {
+			if len(c.quorum.endpoints) < maxEndpoints {
+				c.quorum.endpoints = append(c.quorum.endpoints, voterEndpoint{v.Voters[i].Key.ID, listenerName(at.Host, int(at.Port))})
+			}
 			c.learnHearsay(v.Voters[i].Key.ID, at.Host, int(at.Port))
 		}
 	}

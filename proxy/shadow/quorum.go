@@ -61,11 +61,18 @@ type quorumView struct {
 	leader    kraft.NodeID
 	watermark kraft.Offset
 	voters    []kraft.ReplicaKey
-	votersAt  kraft.LogEnd // where the voter set was read
-	assumed   bool         // the voters are those that candidates and leaders wrote to
+	votersAt  kraft.LogEnd    // where the voter set was read
+	assumed   bool            // the voters are those that candidates and leaders wrote to
+	endpoints []voterEndpoint // of the latest voter set
 	elections []Election
 	dropped   int
 	told      int64
+}
+
+// voterEndpoint is where a voter set says that a voter is.
+type voterEndpoint struct {
+	node kraft.NodeID
+	name string // HOST:PORT
 }
 
 func (q *quorumView) init() {

@@ -11,21 +11,22 @@ import (
 
 // Report is what a checker has to say about a stream.
 type Report struct {
-	Verdict   Verdict      `json:"verdict"`
-	Reasons   []string     `json:"reasons,omitempty"` // why it is inconclusive
-	Decisions uint64       `json:"decisions"`         // answers that decide something
-	Judged    uint64       `json:"judged"`            // of these, decoded, attributed to a node and put to every rule
-	Nodes     []NodeReport `json:"nodes"`
-	Unjudged  []Unjudged   `json:"unjudged,omitempty"`
-	Findings  []Finding    `json:"findings"`
-	Dropped   uint64       `json:"findingsDropped,omitempty"` // findings beyond those listed
-	Quorum    Quorum       `json:"quorum"`
-	Rules     []Rule       `json:"rules"`
-	Notes     []string     `json:"notes,omitempty"`
-	Counts    Counts       `json:"counts"`
-	From      int64        `json:"from"` // nanoseconds since the Unix epoch
-	To        int64        `json:"to"`
-	Cut       string       `json:"cut,omitempty"` // why the input ended early
+	Verdict    Verdict      `json:"verdict"`
+	Reasons    []string     `json:"reasons,omitempty"` // why it is inconclusive
+	Decisions  uint64       `json:"decisions"`         // answers that decide something
+	Judged     uint64       `json:"judged"`            // of these, decoded, attributed to a node and put to every rule
+	Nodes      []NodeReport `json:"nodes"`
+	Unjudged   []Unjudged   `json:"unjudged,omitempty"`
+	Findings   []Finding    `json:"findings"`
+	Dropped    uint64       `json:"findingsDropped,omitempty"` // findings beyond those listed
+	Advisories []Finding    `json:"advisories,omitempty"`      // remarks on what is legal; no part of the verdict
+	Quorum     Quorum       `json:"quorum"`
+	Rules      []Rule       `json:"rules"`
+	Notes      []string     `json:"notes,omitempty"`
+	Counts     Counts       `json:"counts"`
+	From       int64        `json:"from"` // nanoseconds since the Unix epoch
+	To         int64        `json:"to"`
+	Cut        string       `json:"cut,omitempty"` // why the input ended early
 
 	Tier2       []belief.NodeReport `json:"tier2,omitempty"`       // how far the second tier came
 	Unexplained []Finding           `json:"unexplained,omitempty"` // what it cannot explain; no part of the verdict
@@ -79,6 +80,7 @@ func (c *Checker) Report() *Report {
 		r.Unjudged = append(r.Unjudged, r.Nodes[i].Unjudged...)
 	}
 	c.unproven(r)
+	r.Advisories = c.advisories()
 	c.tier2Notes(r)
 	r.overall()
 	return r

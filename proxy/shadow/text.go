@@ -18,6 +18,7 @@ func (r *Report) WriteText(out io.Writer) error {
 	r.writeNodes(w)
 	r.writeElections(w)
 	r.writeFindings(w)
+	r.writeAdvisories(w)
 	r.writeUnjudged(w)
 	r.writeVerdict(w)
 	return w.err
@@ -205,6 +206,25 @@ func (r *Report) writeFindings(w *textWriter) {
 	}
 	if r.Dropped > 0 {
 		w.line("  and %d more", r.Dropped)
+	}
+}
+
+func (r *Report) writeAdvisories(w *textWriter) {
+	if len(r.Advisories) == 0 {
+		return
+	}
+	w.line("\nAdvisories, no part of the verdict")
+	for i := range r.Advisories {
+		f := &r.Advisories[i]
+		w.line("  %s %s: %s%s", f.Rule, f.Name, f.Text, times(f.Count))
+		for _, rule := range Advisories() {
+			if rule.ID == f.Rule {
+				w.line("    why it matters: %s (%s)", rule.Why, rule.Source)
+			}
+		}
+		for j := range f.Proof {
+			w.line("    %s", f.Proof[j].String())
+		}
 	}
 }
 
