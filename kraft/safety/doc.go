@@ -43,7 +43,8 @@ const (
 	OneVote
 	// PersistBeforeSend: what a message says of votes, epochs and leaders, and a voter's Fetch of its log, is durable when it leaves.
 	PersistBeforeSend
-	// MajorityHolds: what a leader commits is durable on a majority of the voters in force, the leader's own unflushed tail excepted.
+	// MajorityHolds: what a leader commits is durable on a majority of the voters in force, the leader's own unflushed tail excepted, and
+	// ends with a record of its own epoch (Raft, section 5.4.2).
 	MajorityHolds
 	// VotersOnly: only a voter stands for election.
 	VotersOnly

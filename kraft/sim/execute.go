@@ -69,6 +69,9 @@ func (n *node) resetTimer(a *kraft.ResetTimer) {
 		n.timers.reset(a.Timer, n.stagedDeadline(a))
 		return
 	}
+	if m := n.inFlight; m != nil && n.w.opt.Broken == TrustsTimeStamps {
+		deadline += m.from.local(n.w.now) - n.local(n.w.now)
+	}
 	if a.Kind == kraft.ElectionBackoffTimer {
 		deadline += n.backoff(a)
 	} else if a.Window > 0 {
@@ -133,7 +136,7 @@ func (n *node) persist(a *kraft.PersistQuorumState) {
 
 // full ends the process whose disk has no space left. It comes back when there is some.
 func (n *node) full() bool {
-	if !n.diskFull {
+	if !n.diskFull || n.w.opt.Broken == IgnoresFullDisk {
 		return false
 	}
 	n.w.note(noteDiskFull, n, "")
@@ -156,6 +159,10 @@ func (n *node) appendOwn(b kraft.Batch) {
 }
 
 func (n *node) write(b *kraft.Batch, c uint64) bool {
+	if n.diskFull { // of IgnoresFullDisk
+		n.unwritten = true
+		return true
+	}
 	if err := n.log.Append(*b); err != nil {
 		n.w.violated(safety.NoFatal, n, "%v", err)
 		return false
@@ -215,6 +222,12 @@ func (n *node) flush() {
 		}
 		n.lateFlush = end
 		return
+	case DiskLies:
+		n.lateFlush = n.log.Flushed()
+	case GivesUpSync:
+		if n.busyUntil > n.w.now+20_000 {
+			return
+		}
 	default:
 	}
 	n.log.Flush()
@@ -292,14 +305,18 @@ func (n *node) acknowledge(before kraft.Offset) {
 	}
 }
 
-// checkMajority looks at the disks of all: what a leader commits lies on those of a majority of its voters. Its own disk may lag behind,
-// since it flushes at the end of the turn. A voter whose disk was lost later still counts: the fault model bounds how many there are.
+// checkMajority looks at the disks of all: what a leader commits lies on those of a majority of its voters, and ends with a record of its own
+// epoch. Its own disk may lag behind, since it flushes at the end of the turn. A voter whose disk was lost later still counts: the fault model
+// bounds how many there are.
 func (n *node) checkMajority(l *kraft.Leader) {
 	w := n.w
 	end := n.log.HighWatermark
 	link, ok := n.chain.Before(end)
 	if !ok {
 		return
+	}
+	if epoch := n.machine.QuorumState().Epoch; link.Epoch != epoch {
+		w.violated(safety.MajorityHolds, n, "commits %d in epoch %d by counting, and the record before that is of epoch %d", end, epoch, link.Epoch)
 	}
 	held := 0
 	for i := range l.Voters {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/understudy-kafka/understudy/kraft"
+	"github.com/understudy-kafka/understudy/kraft/safety"
 )
 
 // crashMode says what a crash leaves of a log. The election state is always what was persisted last.
@@ -76,14 +77,29 @@ func (w *World) restartLog(n *node, mode crashMode) {
 	if tail := n.log.End - flushed; mode == tearsTail && tail > 0 {
 		if l, ok := n.chain.Holding(flushed + kraft.Offset(w.faults.below(int64(tail)))); ok {
 			n.log.TruncateTo(l.Last + 1)
+			w.breakTornBatch(n, l)
 		}
 	}
 	n.log.Crash(mode != losesTail)
+	if w.opt.Broken == DiskLies && mode == losesTail && n.lateFlush >= n.log.Start && n.lateFlush < n.log.End {
+		n.log.TruncateTo(n.lateFlush)
+	}
 	n.chain.TruncateTo(n.log.End)
 	if n.log.Start == n.log.End {
 		if id, ok := n.log.LatestSnapshot(); ok && id.Offset == n.log.Start && id.Offset > 0 {
 			n.chain.Begin(n.snapshotLink(id))
 		}
+	}
+}
+
+// breakTornBatch is what a driver finds that does not look at checksums.
+func (w *World) breakTornBatch(n *node, l safety.Link) {
+	if w.opt.Broken != KeepsTornBatch {
+		return
+	}
+	n.chain.TruncateTo(l.Last)
+	for _, b := range n.log.Batches(l.Last, l.Last+1, 1) {
+		w.fail(w.history.Appended(n.id, n.chain.Append(&b, l.Content+3)))
 	}
 }
 

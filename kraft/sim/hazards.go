@@ -19,7 +19,7 @@ const (
 	// without it since, ends whenever it starts (Kafka: QuorumState.initialize).
 	RestartsOutsideTheVoters
 	// ToldThatItLeads: a node that has lost its disk is told that it leads the epoch that it led before, and ends, until there is another
-	// leader (Kafka: KafkaRaftClient.maybeTransition).
+	// leader (Kafka: KafkaRaftClient.maybeTransition; QuorumState.transitionToFollower where the answer to its own Vote says so).
 	ToldThatItLeads
 	// StrangerLeads: a node learns of a leader that is not in its set of voters from a message without endpoints, and ends (Kafka:
 	// QuorumState.transitionToFollower). EndQuorumEpoch never has endpoints, and an Unattached that knows the leader has none to tell.
@@ -79,8 +79,9 @@ func (w *World) hazard(n *node, reason kraft.FatalReason) Hazard {
 		if r, ok := n.event.(*kraft.ReceiveBeginQuorumEpochResponse); ok && voters.Find(r.From) == nil {
 			return AnswerOfARemovedVoter
 		}
-	case kraft.FatalInconsistentLeader:
-		if w.hasLost(n.id) {
+	case kraft.FatalInconsistentLeader, kraft.FatalInvalidTransition:
+		_, vote := n.event.(*kraft.ReceiveVoteResponse)
+		if w.hasLost(n.id) && (reason == kraft.FatalInconsistentLeader || vote && leaderIn(n.event) == n.id) {
 			return ToldThatItLeads
 		}
 	case kraft.FatalUnknownEndpoints:

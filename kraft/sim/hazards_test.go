@@ -59,6 +59,43 @@ func TestHazards_FetchesTwiceIsNoPretext(t *testing.T) {
 	}
 }
 
+// TestHazards_ToldThatItLeadsIsNoPretext: only a node whose disk was lost may end because it is told that it leads.
+func TestHazards_ToldThatItLeadsIsNoPretext(t *testing.T) {
+	w := New()
+	o := Draw(1)
+	o.Kinds, o.Events = 0, 0
+	if err := o.Resize(3, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	w.Run(o)
+	n := w.nodes[0]
+	told := func(leader kraft.NodeID) kraft.Event {
+		return &kraft.ReceiveVoteResponse{PartitionAnswer: kraft.PartitionAnswer{LeaderID: leader}}
+	}
+	for _, x := range []struct {
+		name   string
+		lost   bool
+		event  kraft.Event
+		reason kraft.FatalReason
+		want   Hazard
+	}{
+		{"by an answer to its Vote", true, told(n.id), kraft.FatalInvalidTransition, ToldThatItLeads},
+		{"by a newer epoch", true, told(n.id), kraft.FatalInconsistentLeader, ToldThatItLeads},
+		{"that another one leads", true, told(2), kraft.FatalInvalidTransition, NoHazard},
+		{"by an answer to its Fetch", true, &kraft.ReceiveFetchResponse{}, kraft.FatalInvalidTransition, NoHazard},
+		{"with its disk", false, told(n.id), kraft.FatalInvalidTransition, NoHazard},
+		{"with its disk, by a newer epoch", false, told(n.id), kraft.FatalInconsistentLeader, NoHazard},
+	} {
+		if w.lost = w.lost[:0]; x.lost {
+			w.lost = append(w.lost, n.replicaKey())
+		}
+		n.event = x.event
+		if got := w.hazard(n, x.reason); got != x.want {
+			t.Errorf("%s: %v, want %v", x.name, got, x.want)
+		}
+	}
+}
+
 // TestFaults_VotersAreRemovedWhereKafkaCanGoOn: the fault model leaves out the removals that remove-leader-of-two and removed-leader-stays
 // show, and no others.
 func TestFaults_VotersAreRemovedWhereKafkaCanGoOn(t *testing.T) {
@@ -141,9 +178,10 @@ func TestFaults_NoDiskIsLostThatIsToBecomeAVoter(t *testing.T) {
 	}
 }
 
-// TestSim_WhatKafkaDoesNotSurviveIsLeftOut plays seeds that were stuck as Kafka would be: by removed-leader-stays, and by added-disk-is-gone.
+// TestSim_WhatKafkaDoesNotSurviveIsLeftOut plays seeds that ended as Kafka would: by removed-leader-stays, by added-disk-is-gone, and by
+// told-that-it-leads where the answer to a Vote says so.
 func TestSim_WhatKafkaDoesNotSurviveIsLeftOut(t *testing.T) {
-	for _, seed := range []uint64{408135, 1006832} {
+	for _, seed := range []uint64{408135, 1006832, 3001687} {
 		if r := New().Run(Draw(seed)); r.Violation != nil {
 			t.Error(&r)
 		}

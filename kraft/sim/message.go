@@ -15,6 +15,7 @@ type message struct {
 	version          int16
 	record           kraft.NodeID // of the sender
 	correlation      int32
+	second           bool // copy of a request, or the answer to it
 	preVote          bool
 	candidate        kraft.NodeID
 	departs          int64
@@ -56,7 +57,7 @@ func (w *World) message() *message {
 
 func (w *World) release(m *message) {
 	m.event, m.request, m.links, m.body = nil, nil, m.links[:0], m.body[:0]
-	m.response, m.preVote, m.askAPIVersions = false, false, false
+	m.response, m.preVote, m.askAPIVersions, m.second = false, false, false, false
 	w.free = append(w.free, m)
 }
 
@@ -75,6 +76,12 @@ func (n *node) newRequest(d *kraft.Destination, api kraft.APIKey, needs int16) *
 		return nil
 	}
 	version := min(n.highest[api], to.highest[api])
+	if n.w.opt.Broken == SendsNewest {
+		if version = n.highest[api]; version > to.highest[api] { // who gets it closes the connection
+			n.fails(d.Record, d.CorrelationID, api, kraft.BrokerNotAvailable)
+			return nil
+		}
+	}
 	if version < needs {
 		n.fails(d.Record, d.CorrelationID, api, kraft.UnsupportedVersion)
 		return nil
@@ -82,6 +89,9 @@ func (n *node) newRequest(d *kraft.Destination, api kraft.APIKey, needs int16) *
 	m := n.w.message()
 	m.from, m.to, m.fromLife, m.toLife = n, to, n.life, 0
 	m.api, m.version, m.record, m.correlation = api, version, d.Record, d.CorrelationID
+	if api == kraft.FetchAPI && n.w.opt.Broken == TakesSecondAnswer {
+		n.asked[to.index] = kraft.Response{From: d.Record, CorrelationID: d.CorrelationID}
+	}
 	return m
 }
 
@@ -165,7 +175,7 @@ func (w *World) lose(m *message) {
 func (w *World) delivered(m *message) {
 	to := m.to
 	switch {
-	case m.response && (!to.up() || to.life != m.toLife && w.opt.Broken != DeliversLate):
+	case m.response && (!to.up() || to.life != m.toLife):
 		w.release(m)
 	case !to.up():
 		if m.from.up() && m.from.life == m.fromLife {

@@ -45,6 +45,8 @@ type node struct {
 	idle      bool          // the last event asked for nothing
 	endpoint  int           // generation of its address
 
+	asked [maxNodes]kraft.Response // of the last Fetch to each node, for TakesSecondAnswer
+
 	// time
 	skew       int64 // per mille
 	wakeAt     int64
@@ -73,6 +75,7 @@ type client struct {
 	preVote     bool
 	candidate   kraft.NodeID
 	generation  uint32
+	second      bool
 	parkedUntil kraft.Instant
 	body        []byte // of the request, where it went through bytes
 }
@@ -230,6 +233,9 @@ func (n *node) receive(m *message) {
 	if m.request != nil {
 		m.request.ID = n.admit(m)
 	}
+	if e, ok := m.event.(*kraft.ReceiveFetchResponse); ok && m.second && n.w.opt.Broken == TakesSecondAnswer {
+		e.From, e.CorrelationID = n.asked[m.from.index].From, n.asked[m.from.index].CorrelationID
+	}
 	ok := n.on(m.event, m)
 	n.inFlight = nil
 	n.w.release(m)
@@ -336,7 +342,7 @@ func requestID(slot int, generation uint32) kraft.RequestID {
 func (n *node) admit(m *message) kraft.RequestID {
 	c := n.slot()
 	c.from, c.life, c.record, c.correlation = m.from, m.fromLife, m.record, m.correlation
-	c.api, c.version, c.preVote, c.candidate = m.api, m.version, m.preVote, m.candidate
+	c.api, c.version, c.preVote, c.candidate, c.second = m.api, m.version, m.preVote, m.candidate, m.second
 	c.body = append(c.body[:0], m.body...)
 	return requestID(n.slotOf(c), c.generation)
 }

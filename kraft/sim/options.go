@@ -166,6 +166,13 @@ func Draw(seed uint64) Options {
 	return o
 }
 
+// only leaves the kinds of the set, and draws the releases for them.
+func (o *Options) only(set KindSet) {
+	o.Kinds, o.Profiles = set, nil
+	r := newRandom(o.Seed, 6)
+	o.drawProfiles(&r)
+}
+
 func (o *Options) drawProfiles(r *random) {
 	all := profiles
 	same := all[r.pick(len(all))]

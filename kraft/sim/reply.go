@@ -73,7 +73,7 @@ func (n *node) answer(id kraft.RequestID) *message {
 	m := n.w.message()
 	m.from, m.to, m.fromLife, m.toLife, m.response = n, c.from, n.life, c.life, true
 	m.api, m.version, m.record, m.correlation = c.api, c.version, c.record, c.correlation
-	m.preVote, m.candidate = c.preVote, c.candidate
+	m.preVote, m.candidate, m.second = c.preVote, c.candidate, c.second
 	m.body = append(m.body[:0], c.body...)
 	return m
 }

@@ -18,8 +18,9 @@ func (n *node) send(action kraft.Action) bool {
 	default:
 		return false
 	}
-	for range n.copies() {
+	for i := range n.copies() {
 		if m := n.build(action); m != nil {
+			m.second = i > 0
 			n.w.post(m)
 		}
 	}
