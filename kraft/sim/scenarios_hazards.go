@@ -71,8 +71,8 @@ var hazardScenarios = []Scenario{
 			s.Crash(1, keepsAll)
 			s.Heal()
 			s.Start(1)
-			s.Run(30_000)
-			s.Say("after 30 s: node 1 leads: %t, node 2 leads: %t", s.node(1).leads(), s.node(2).leads())
+			s.Run(13_000)
+			s.Say("after 13 s: node 1 leads: %t, node 2 leads: %t", s.node(1).leads(), s.node(2).leads())
 		},
 	},
 	{
@@ -97,8 +97,8 @@ var hazardScenarios = []Scenario{
 			s.Until("node 3 has the record", func() bool { return s.votersOf(3) == 1 })
 			s.Crash(1, keepsAll)
 			s.Heal()
-			s.Run(20_000)
-			s.Say("after 20 s: node 2 leads: %t, node 3 leads: %t", s.node(2).leads(), s.node(3).leads())
+			s.Run(13_000)
+			s.Say("after 13 s: node 2 leads: %t, node 3 leads: %t", s.node(2).leads(), s.node(3).leads())
 		},
 	},
 	{
