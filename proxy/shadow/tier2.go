@@ -51,7 +51,7 @@ func (s *second) request(c *Checker, k *conn, o *recordings.Observation, sender 
 	}
 	m := belief.Message{
 		Conn: belief.ConnID{Stream: k.key.stream, ID: k.key.id}, Client: idOf(sender), Server: idOf(c.server(k)), Key: h.Key, Version: h.Version,
-		Sent: sent, Got: got, At: o.At.Seen, Number: o.Number,
+		Sent: sent, Got: got, Midway: k.midway, At: o.At.Seen, Number: o.Number,
 	}
 	s.Message(&m)
 }
@@ -63,7 +63,7 @@ func (s *second) response(c *Checker, k *conn, o *recordings.Observation, x *wir
 	}
 	m := belief.Message{
 		Conn: belief.ConnID{Stream: k.key.stream, ID: k.key.id}, Client: idOf(k.client), Server: idOf(c.server(k)), Response: true,
-		Key: x.Header.Key, Version: x.Header.Version, Sent: sent, Got: sent, Withheld: len(withheld) > 0, At: o.At.Seen, Number: o.Number,
+		Key: x.Header.Key, Version: x.Header.Version, Sent: sent, Got: sent, Midway: k.midway, Withheld: len(withheld) > 0, At: o.At.Seen, Number: o.Number,
 	}
 	switch f := o.Fault; {
 	case f == nil:

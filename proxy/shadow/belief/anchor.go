@@ -7,12 +7,31 @@ import (
 
 // wires is what is known of the node's connections, whether or not the node is anchored.
 type wires struct {
-	asked   []*crossing     // requests to it without an answer
-	fetch   *crossing       // its last Fetch, if nothing came to it since
-	conns   map[ConnID]bool // open connections that it has an end of; true: it was heard on it
-	alive   int             // those that it was heard on
-	gone    bool            // all of them have ended
+	asked []*crossing     // requests to it without an answer
+	fetch *crossing       // its last Fetch, if nothing came to it since
+	conns map[ConnID]bool // open connections that it has an end of; true: it was heard on it
+	alive int             // those that it was heard on
+	gone  bool            // all of them have ended
+
+	// drained are the nodes that a request has left for that was built since judging began. The others may yet get older ones.
+	drained map[kraft.NodeID]bool
+	began   *crossing // what judging began with; nil: with the node's first state
 	unclear bool
+	settled int64 // until when messages that were not seen may show, in nanoseconds since the Unix epoch
+}
+
+// midway takes in whether what went over a connection before is known.
+func (j *judge) midway(x *crossing) {
+	w := &j.wire
+	if _, known := w.conns[x.conn]; x.midway && !known {
+		j.missed(x.nanos)
+	}
+}
+
+// missed notes that messages of the node or to it may have gone by unseen.
+func (j *judge) missed(at int64) {
+	j.wire.unclear = true
+	j.wire.settled = max(j.wire.settled, at+int64(j.c.options.Settle))
 }
 
 // anchorAtRequest begins with what a request of the node proves about it.
@@ -45,7 +64,7 @@ func (j *judge) anchorEmpty() {
 		j.why = "its first state cannot be made"
 		return
 	}
-	j.begin(set, false)
+	j.begin(set, nil)
 }
 
 // anchorAtAnswer: who fetches in an epoch and is answered by the leader of that epoch without an error is its follower as soon as it
@@ -61,12 +80,15 @@ func (j *judge) anchorAtAnswer(x *crossing) {
 		said.LeaderEpoch != f.said.epoch || said.Diverging.Epoch >= 0 || said.Snapshot.Epoch >= 0 || said.LeaderID == j.id {
 		return
 	}
+	if w := &j.c.world; w.votersAt >= f.said.offset || w.votersEpoch > f.said.last { // it does not have that set of voters yet
+		return
+	}
 	if !f.said.replica.DirectoryID.IsZero() {
 		j.c.world.directory(f.said.replica)
 	}
 	at := f.said.offset
 	votersAt := j.c.world.votersAt
-	if at > 0 && (votersAt < 0 || votersAt >= at) {
+	if at > 0 && votersAt < 0 {
 		votersAt = 0 // recorded before what is known
 	}
 	j.configure(votersAt)
@@ -76,6 +98,7 @@ func (j *judge) anchorAtAnswer(x *crossing) {
 		h.view.Epochs = kraft.EpochCache{{Epoch: f.said.last, Start: 0}}
 	}
 	h.flushed = at
+	h.unvoted = f.said.epoch
 	h.stored = kraft.QuorumState{Epoch: f.said.epoch, Leader: said.LeaderID, Voted: kraft.NoReplica}
 	var set []*hypothesis
 	j.boot(h, func(begun *hypothesis) {
@@ -88,14 +111,18 @@ func (j *judge) anchorAtAnswer(x *crossing) {
 		}
 	})
 	if len(set) > 0 {
-		j.begin(set, true)
+		j.begin(set, f)
 	}
 }
 
 // begin makes these the only hypotheses.
-func (j *judge) begin(set []*hypothesis, trial bool) {
+func (j *judge) begin(set []*hypothesis, began *crossing) {
 	j.window.clear(j)
-	j.set, j.trial, j.lossyAt = set, trial, 0
+	j.set, j.trial, j.lossyAt = set, began != nil, 0
+	j.wire.began, j.wire.drained = began, map[kraft.NodeID]bool{}
+	if began != nil { // it has left
+		j.wire.drained[began.to] = true
+	}
 	j.why = ""
 	j.stats.Anchored++
 }
@@ -123,6 +150,7 @@ func (j *judge) configure(at kraft.Offset) {
 	j.records = j.records[:0]
 	for i := range w.voters.Len() {
 		j.records = append(j.records, w.voters.At(i).Key.ID)
+		w.meet(w.voters.At(i).Key.ID)
 	}
 	cfg.Endpoints = w.voters.Listeners(j.id)
 	if cfg.Endpoints.Len() > 0 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/understudy-kafka/understudy/compat"
 	"github.com/understudy-kafka/understudy/kraft"
@@ -14,6 +15,10 @@ import (
 type Options struct {
 	// Found is called when nothing explains what a node did.
 	Found func(Divergence)
+
+	// Settle is for how long after something was missed a node may still do what messages that were not seen have it do.
+	// 0: five seconds, which is more than twice Kafka's request timeout.
+	Settle time.Duration
 }
 
 // Divergence is a message that no state of a correct node explains.
@@ -83,6 +88,9 @@ const (
 
 // New makes a checker.
 func New(o Options) *Checker {
+	if o.Settle == 0 {
+		o.Settle = 5 * time.Second
+	}
 	c := &Checker{options: o, profiles: map[kraft.NodeID]compat.Profile{}, downloads: map[kraft.NodeID]*download{}}
 	c.world.dirs, c.world.votersAt = map[kraft.NodeID]kraft.DirectoryID{}, -1
 	return c
@@ -108,21 +116,37 @@ func (c *Checker) Message(m *Message) {
 	}
 	if !c.world.known {
 		c.world.learn(x)
+		if c.world.nameless() {
+			c.world.name()
+		}
 		if !c.world.known {
 			c.hold(m)
 			return
 		}
 		c.release()
 	}
-	c.world.learn(x)
+	if c.world.learn(x); c.world.nameless() {
+		if c.world.name(); !c.world.known { // they were taken for voters without
+			for _, j := range c.judges {
+				j.blind("the directory ids of the voters are not known yet", x.nanos)
+			}
+			c.hold(m)
+			return
+		}
+		for _, j := range c.judges {
+			j.blind("the directory ids of the voters have come to light", x.nanos)
+		}
+	}
 	c.judge(x)
 }
 
 func (c *Checker) judge(x *crossing) {
 	if j := c.judgeOf(x.from); j != nil {
+		j.midway(x)
 		j.saw(x)
 	}
 	if j := c.judgeOf(x.to); j != nil {
+		j.midway(x)
 		j.comes(x)
 	}
 }
@@ -209,7 +233,7 @@ func (c *Checker) judgeOf(id kraft.NodeID) *judge {
 	if id < 0 || c.world.voters.Find(id) == nil || len(c.judges) == maxNodes {
 		return nil
 	}
-	j := &judge{c: c, id: id, why: "not anchored yet", seen: map[fingerprint]*hypothesis{}, accepted: map[fingerprint]*hypothesis{}}
+	j := &judge{c: c, id: id, why: "not anchored yet"}
 	j.wire.conns = map[ConnID]bool{}
 	j.stats.Node, j.stats.Unjudged = id, map[string]uint64{}
 	c.judges = append(c.judges, j)

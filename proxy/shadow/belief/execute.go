@@ -288,6 +288,10 @@ func (j *judge) built(h *hypothesis, action kraft.Action) {
 	case *kraft.SendUpdateVoter:
 		s.said.epoch, s.said.replica = a.Epoch, a.Voter.Key
 	}
+	if key == wire.KeyAPIVersions {
+		h.open = append(h.open, openSlot{record: s.record, correlation: s.correlation, key: key})
+		return
+	}
 	h.sent = append(h.sent, s)
 	if len(h.sent) > maxSent {
 		j.forget(h)

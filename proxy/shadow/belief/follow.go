@@ -67,8 +67,8 @@ func (j *judge) saw(x *crossing) {
 		j.unjudged("a quorum of one voter")
 		return
 	}
-	if x.key == wire.KeyAddRaftVoter || x.key == wire.KeyRemoveRaftVoter {
-		j.blind("a change of voters", x.nanos)
+	if !x.reply && (x.key == wire.KeyAddRaftVoter || x.key == wire.KeyRemoveRaftVoter) {
+		j.blind("a voter that adds or removes itself", x.nanos)
 	}
 	if len(j.set) == 0 && !x.reply {
 		j.anchorAtRequest(x)
@@ -88,14 +88,15 @@ func (j *judge) unjudged(why string) {
 
 // explainSeen judges a message of the node.
 func (j *judge) explainSeen(x *crossing, asked *crossing) {
-	j.window.push(j, step{kind: stepSeen, x: x})
-	before := make([]*hypothesis, 0, len(j.set))
+	s := step{kind: stepSeen, x: x, old: j.mayBeOld(x)}
+	j.window.push(j, s)
+	before := make([]*hypothesis, 0, maxShown)
 	for _, h := range j.set {
 		if len(before) < maxShown {
 			before = append(before, j.clone(h))
 		}
 	}
-	j.set = j.follow(j.set, step{kind: stepSeen, x: x}, effort{})
+	j.set = j.follow(j.set, s, effort{})
 	if len(j.set) == 0 && !j.trial {
 		j.stats.Searches++
 		j.set = j.window.search(j)
@@ -106,13 +107,16 @@ func (j *judge) explainSeen(x *crossing, asked *crossing) {
 		j.stats.Judged++
 		j.stats.Beliefs += uint64(len(j.set))
 		j.stats.MostBelef = max(j.stats.MostBelef, len(j.set))
-		if j.trial && !x.reply && x.key == wire.KeyFetch {
+		if j.trial && !x.reply && x.key == wire.KeyFetch && !s.old {
 			j.trial = false
 		}
 		if slices.ContainsFunc(j.set, func(h *hypothesis) bool { return h.blind }) {
 			j.end("a snapshot whose contents were not seen")
 		}
-	case j.trial:
+	case !x.reply && x.key == wire.KeyUpdateRaftVoter:
+		j.end("a node that describes itself anew")
+		j.unjudged(j.why)
+	case j.trial || x.nanos < j.wire.settled:
 		j.end("not anchored yet")
 		j.unjudged(j.why)
 	case j.steps < j.lossyAt:
@@ -125,6 +129,19 @@ func (j *judge) explainSeen(x *crossing, asked *crossing) {
 	for _, h := range before {
 		j.free(h)
 	}
+}
+
+// mayBeOld reports whether a request may have waited since before judging began, behind another one to the same node.
+func (j *judge) mayBeOld(x *crossing) bool {
+	w := &j.wire
+	if w.began == nil || x.reply || w.drained[x.to] {
+		return false
+	}
+	if x.nanos > w.began.nanos+int64(j.c.options.Settle) || x.said.epoch > w.began.said.epoch || x.said.offset > w.began.said.offset {
+		w.drained[x.to] = true
+		return false
+	}
+	return true
 }
 
 // maxShown bounds the hypotheses that a report shows.
@@ -185,8 +202,8 @@ func (j *judge) revived() {
 }
 
 // blind takes in that something was missed.
-func (j *judge) blind(why string, _ int64) {
-	j.wire.unclear = true
+func (j *judge) blind(why string, at int64) {
+	j.missed(at)
 	if len(j.set) > 0 {
 		j.end(why)
 	}
@@ -205,10 +222,19 @@ func (x *crossing) words() string {
 			return fmt.Sprintf("%s(replica %v epoch %d offset %d last epoch %d high watermark %d)", s, c.replica.ID, c.epoch, c.offset, c.last, c.hw)
 		case wire.KeyVote:
 			return fmt.Sprintf("%s(candidate %v epoch %d log %d@%d)", s, c.leader, c.epoch, c.offset, c.last)
+		case wire.KeyEndQuorumEpoch:
+			return fmt.Sprintf("%s(to %v leader %v epoch %d successors %v)", s, x.to, c.leader, c.epoch, ids(c.heirs))
 		}
-		return fmt.Sprintf("%s(leader %v epoch %d)", s, c.leader, c.epoch)
+		return fmt.Sprintf("%s(to %v leader %v epoch %d)", s, x.to, c.leader, c.epoch)
 	}
 	return s + " answer " + c.words(x.key)
+}
+
+func ids(keys []kraft.ReplicaKey) (list []kraft.NodeID) {
+	for _, k := range keys {
+		list = append(list, k.ID)
+	}
+	return list
 }
 
 func (c *content) words(key int16) string {
@@ -255,6 +281,9 @@ func (h *hypothesis) words(x *crossing) string {
 	for i := range h.sent {
 		o := &h.sent[i]
 		s += fmt.Sprintf("; has built %s to %v (epoch %d offset %d high watermark %d)", wire.Name(o.key), o.record, o.said.epoch, o.said.offset, o.said.hw)
+		if o.key == wire.KeyEndQuorumEpoch {
+			s += fmt.Sprintf(" successors %v", ids(o.said.heirs))
+		}
 	}
 	return s
 }

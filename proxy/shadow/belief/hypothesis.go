@@ -17,6 +17,9 @@ type hypothesis struct {
 	dead     bool // the process has ended on an input (kraft.Fatal), or is done with its shutdown
 	blind    bool // it has installed a snapshot whose contents were not seen
 
+	// unvoted: judging began in this epoch with a follower, and who it had voted for before is not known. 0: none.
+	unvoted kraft.Epoch
+
 	soon []kraft.Timer // timers that were set to run out at once
 
 	stored  kraft.QuorumState
@@ -196,7 +199,7 @@ func (h *hypothesis) fingerprint() fingerprint {
 		f.word(uint64(h.tail.Base))
 		f.word(uint64(h.tail.Last))
 	}
-	f.word(bit(h.openTail) | bit(h.dead)<<1 | bit(h.blind)<<2)
+	f.word(bit(h.openTail) | bit(h.dead)<<1 | bit(h.blind)<<2 | bit(h.unvoted == h.stored.Epoch)<<3)
 	f.word(uint64(uint32(h.stored.Epoch)) | uint64(uint32(h.stored.Leader))<<32)
 	f.word(uint64(uint32(h.stored.Voted.ID)))
 	f.word(uint64(h.flushed))

@@ -2,6 +2,7 @@ package belief
 
 import (
 	"github.com/understudy-kafka/understudy/kraft"
+	"github.com/understudy-kafka/understudy/wire"
 )
 
 // judge keeps what one node may be: the set of hypotheses that explain all that crossed its wires so far.
@@ -25,6 +26,7 @@ type judge struct {
 	pool     []*hypothesis
 	seen     map[fingerprint]*hypothesis
 	accepted map[fingerprint]*hypothesis
+	joined   map[fingerprint]*hypothesis
 	queue    []*hypothesis
 
 	mayCrash bool          // the search is for what a crash may have left
@@ -78,8 +80,7 @@ type effort struct {
 // A state that explains the message is not followed any further: whatever else the node may have done by then it may as well have
 // done a moment later. But if the message shows an append, it may have done it before the append.
 func (j *judge) explain(set []*hypothesis, x *crossing, e effort) (next []*hypothesis) {
-	clear(j.seen)
-	clear(j.accepted)
+	j.seen, j.accepted = emptied(j.seen), emptied(j.accepted)
 	j.queue = j.queue[:0]
 	j.refused = x.reply && (x.said.top == kraft.BrokerNotAvailable || x.said.err == kraft.BrokerNotAvailable)
 	for _, h := range set {
@@ -102,9 +103,19 @@ func (j *judge) explain(set []*hypothesis, x *crossing, e effort) (next []*hypot
 			continue
 		}
 		j.expand(h, e, j.enqueue)
+		j.appends(h, x, j.enqueue)
 		j.done(h)
 	}
 	return next
+}
+
+// emptied is the map without its entries. One that has grown large is dropped: to clear it costs as much as it can hold.
+func emptied(m map[fingerprint]*hypothesis) map[fingerprint]*hypothesis {
+	if len(m) > 512 || m == nil {
+		return map[fingerprint]*hypothesis{}
+	}
+	clear(m)
+	return m
 }
 
 // release gives back what a search has looked at.
@@ -181,7 +192,7 @@ func (j *judge) absorb(h *hypothesis) {
 			continue
 		}
 		s.passive, s.serial = false, h.serial
-		if j.mayBeLonger(h, s.x) {
+		if j.mayBeLonger(h, s.x) || s.x.key == wire.KeyAddRaftVoter {
 			continue
 		}
 		try := j.clone(h)
@@ -189,7 +200,7 @@ func (j *judge) absorb(h *hypothesis) {
 		t.taken, t.could = true, nil
 		j.event(try, s.x.event, idle)
 		s.observer = j.observes(h, s.x)
-		if s.observer || !try.dead && try.m.Likeness() == before && try.view.End == h.view.End && len(try.sent) == len(h.sent) {
+		if s.observer || !try.dead && try.m.Likeness() == before && !j.joining(h, s.x) && try.view.End == h.view.End && len(try.sent) == len(h.sent) {
 			s.passive = true
 			t = &try.asked[i]
 			for _, a := range t.could {
@@ -201,6 +212,13 @@ func (j *judge) absorb(h *hypothesis) {
 	}
 }
 
+// joining reports whether a request is from a node that the leader is about to add.
+func (j *judge) joining(h *hypothesis, x *crossing) bool {
+	l, leads := h.m.Role().(*kraft.Leader)
+	f, fetches := x.event.(*kraft.ReceiveFetch)
+	return leads && fetches && joins(l, f)
+}
+
 // observes reports whether a request is a Fetch of somebody who is no voter, to a leader.
 func (j *judge) observes(h *hypothesis, x *crossing) bool {
 	l, ok := h.m.Role().(*kraft.Leader)
@@ -208,7 +226,7 @@ func (j *judge) observes(h *hypothesis, x *crossing) bool {
 		return false
 	}
 	f, ok := x.event.(*kraft.ReceiveFetch)
-	if !ok {
+	if !ok || joins(l, f) {
 		return false
 	}
 	for i := range l.Voters {

@@ -86,7 +86,7 @@ func (a *answer) explainsFetch(c *content, s *askedSlot) bool {
 	}
 	if a.leads && c.snapshot != nowhere {
 		covered := asked.offset == 0 || asked.offset < c.logStart || asked.last < c.snapshot.Epoch || asked.offset <= c.snapshot.Offset
-		return covered && !c.records && c.diverge == nowhere && c.hw == a.said.hw && c.snapshot.Offset <= c.hw
+		return covered && !c.records && c.diverge == nowhere && c.hw == a.said.hw && (c.snapshot.Offset <= c.hw || c.hw < 0)
 	}
 	if c.hw != a.said.hw || c.diverge != a.said.diverge || c.snapshot != a.said.snapshot {
 		return false
@@ -178,7 +178,21 @@ func sameControl(a, b []kraft.ControlRecord) bool {
 		return false
 	}
 	for i := range a {
-		if a[i].Type != b[i].Type || a[i].Leader != b[i].Leader || !sameIDs(a[i].VoterIDs, b[i].VoterIDs) || !sameIDs(a[i].Granting, b[i].Granting) {
+		if a[i].Type != b[i].Type || a[i].Leader != b[i].Leader || !sameIDs(a[i].VoterIDs, b[i].VoterIDs) || !sameIDs(a[i].Granting, b[i].Granting) ||
+			!sameVoters(a[i].Voters, b[i].Voters) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameVoters compares who the voters are. Where each can be reached and what it supports it tells the leader by itself.
+func sameVoters(a, b kraft.VoterSet) bool {
+	if a.Len() != b.Len() {
+		return false
+	}
+	for i := range a.Len() {
+		if v := b.Find(a.At(i).Key.ID); v == nil || v.Key != a.At(i).Key {
 			return false
 		}
 	}
@@ -202,14 +216,17 @@ func (j *judge) appendServed(h *hypothesis, b *kraft.Batch) bool {
 	j.extended = true
 	if _, leads := h.leads(); !leads {
 		last, _ := h.view.Epochs.Last()
-		if !h.openTail || b.Epoch != last {
+		if !h.openTail || b.Epoch != last || len(b.Control) > 0 {
 			return false
 		}
 		h.append(*b)
 		return true
 	}
-	if b.Epoch != h.m.QuorumState().Epoch || len(b.Control) > 0 {
+	if b.Epoch != h.m.QuorumState().Epoch {
 		return false
+	}
+	if len(b.Control) > 0 {
+		return j.upgrades(h, b)
 	}
 	j.event(h, &kraft.AppendRequested{
 		Epoch: b.Epoch, Records: int32(b.Last-b.Base) + 1, Size: min(b.Size, maxAppend), Schedule: true,

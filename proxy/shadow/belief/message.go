@@ -24,6 +24,7 @@ type Message struct {
 	Key, Version   int16
 	Sent           []byte // the body as its sender wrote it; nil if somebody else wrote it
 	Got            []byte // the body as its receiver got it; nil if it never did
+	Midway         bool   // the connection was open before anything was seen of it
 	Withheld       bool   // parts of the bodies are not kept by the recording: record batches have fillers in them
 	At             int64  // nanoseconds since the Unix epoch
 	Number         uint64 // of the packet block
@@ -44,6 +45,7 @@ type crossing struct {
 	number  uint64
 	said    content     // what its sender wrote
 	event   kraft.Event // what its receiver takes it as; nil: it cannot, or never got it
+	midway  bool        // Message.Midway
 	opaque  bool        // the event has effects that were not seen: the contents of a snapshot
 }
 
@@ -83,7 +85,7 @@ var errNotJudged = errors.New("a message that is not judged")
 // read decodes a message for both of its ends.
 func (c *Checker) read(m *Message) (*crossing, error) {
 	x := &crossing{
-		conn: m.Conn, key: m.Key, version: m.Version, reply: m.Response, at: kraft.Instant(m.At / 1e6), nanos: m.At, number: m.Number,
+		conn: m.Conn, key: m.Key, version: m.Version, reply: m.Response, at: kraft.Instant(m.At / 1e6), nanos: m.At, number: m.Number, midway: m.Midway,
 	}
 	x.from, x.to = m.Client, m.Server
 	if m.Response {

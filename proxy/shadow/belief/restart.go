@@ -9,8 +9,7 @@ import (
 // revive is what may have become of the node while all its connections were closed: it may have lived on, or have died and been
 // started anew from what its disk held. Any message on its way may have been taken before.
 func (j *judge) revive(set []*hypothesis) []*hypothesis {
-	clear(j.seen)
-	clear(j.accepted)
+	j.seen, j.accepted = emptied(j.seen), emptied(j.accepted)
 	j.queue = j.queue[:0]
 	for _, h := range set {
 		j.enqueue(h)
@@ -43,6 +42,12 @@ func (j *judge) revive(set []*hypothesis) []*hypothesis {
 
 // rebirths adds what the node is if it starts from the disk of a hypothesis.
 func (j *judge) rebirths(next []*hypothesis, h *hypothesis) []*hypothesis {
+	j.ballots(h, func(voted kraft.ReplicaKey) {
+		had := j.clone(h)
+		had.unvoted, had.stored.Voted = 0, voted
+		next = j.rebirths(next, had)
+		j.free(had)
+	})
 	for _, flushed := range []bool{true, false} {
 		if flushed || h.flushed < h.view.End {
 			j.reborn(h, flushed, func(born *hypothesis) { next = j.keep(next, born) })

@@ -18,12 +18,25 @@ func (s *sim) message(client, server *simNode, r *simRequest, conn ConnID, respo
 		m.Response, m.Sent = true, response
 	}
 	m.Got = m.Sent
+	if s.swallows && s.r.IntN(400) == 0 {
+		m.Got = nil
+	}
 	if simTrace == client.id || simTrace == server.id {
 		if x, err := s.c.read(m); err == nil {
 			fmt.Printf("%d WIRE %d conn %d %v>%v %s\n", s.now, m.Number, conn.ID, x.from, x.to, x.words())
 		}
 	}
-	s.c.Message(m)
+	if l := client.links[server.id]; l != nil {
+		m.Midway = l.midway
+		if response == nil {
+			l.hidden = s.seen < s.begin
+		} else if l.hidden {
+			return m
+		}
+	}
+	if s.seen >= s.begin {
+		s.c.Message(m)
+	}
 	return m
 }
 

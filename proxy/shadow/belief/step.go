@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/understudy-kafka/understudy/kraft"
+	"github.com/understudy-kafka/understudy/wire"
 )
 
 var idle kraft.TimerSet // no timer is due
@@ -53,14 +54,17 @@ func union(due kraft.TimerSet, more []kraft.Timer) kraft.TimerSet {
 }
 
 // take lets the node take a request.
-func (j *judge) take(h *hypothesis, i int) {
+func (j *judge) take(h *hypothesis, i int) { j.takes(h, i, idle) }
+
+// takes is take with timers that have run out.
+func (j *judge) takes(h *hypothesis, i int, due kraft.TimerSet) {
 	s := &h.asked[i]
 	s.taken = true
 	x, closed := s.x, s.closed
 	if !closed {
 		s.could = nil
 	}
-	j.event(h, x.event, idle)
+	j.event(h, x.event, due)
 	if closed {
 		j.settle(h, i)
 	}
@@ -144,6 +148,12 @@ func (j *judge) expand(h *hypothesis, e effort, emit func(*hypothesis)) {
 			next := j.clone(h)
 			j.take(next, i)
 			then(next)
+			if s.x.key == wire.KeyAddRaftVoter { // it is refused while the pause after a failure lasts
+				next, due := j.clone(h), kraft.TimerSet{}
+				j.connections(h, &due)
+				j.takes(next, i, due)
+				then(next)
+			}
 			if j.mayBeLonger(h, s.x) {
 				next = j.clone(h)
 				next.lengthen(s.x.said.offset+1, s.x.said.last)
@@ -154,8 +164,18 @@ func (j *judge) expand(h *hypothesis, e effort, emit func(*hypothesis)) {
 	}
 	for i := range h.open {
 		s := &h.open[i]
+		if s.hidden() {
+			j.probes(h, i, then)
+			continue
+		}
 		if s.answer == nil && !s.failed || s.answer != nil && s.answer.event == nil {
 			continue
+		}
+		if s.failed && s.answer != nil { // the connection ended before the node had read the answer
+			next := j.clone(h)
+			next.open[i].answer = nil
+			j.deliver(next, i)
+			then(next)
 		}
 		next := j.clone(h)
 		j.deliver(next, i)
@@ -163,6 +183,7 @@ func (j *judge) expand(h *hypothesis, e effort, emit func(*hypothesis)) {
 	}
 	if surprises {
 		j.surprise(h, surprise)
+		j.recalls(h, surprise)
 	}
 }
 
@@ -206,6 +227,7 @@ var (
 	electionDue    = timer(kraft.ElectionTimer)
 	fetchDue       = timer(kraft.FetchTimer)
 	checkQuorumDue = timer(kraft.CheckQuorumTimer)
+	voterChangeDue = timer(kraft.VoterChangeTimer)
 	lingerDue      = timer(kraft.LingerTimer)
 	backoffDue     = timer(kraft.ElectionBackoffTimer)
 )
@@ -231,6 +253,9 @@ func (j *judge) surprise(h *hypothesis, emit func(*hypothesis)) {
 		}
 	case *kraft.Leader:
 		fire(checkQuorumDue)
+		if r.Change.Kind != kraft.NoChange {
+			fire(voterChangeDue)
+		}
 		due := timer(kraft.BeginQuorumEpochTimer)
 		for i := range r.Voters {
 			due.Add(kraft.Timer{Kind: kraft.SilenceTimer, Peer: r.Voters[i].Key})
@@ -253,7 +278,12 @@ func (j *judge) surprise(h *hypothesis, emit func(*hypothesis)) {
 
 // connections adds the timers of all connection records: a request has timed out, a pause after a failure is over.
 func (j *judge) connections(h *hypothesis, due *kraft.TimerSet) bool {
-	for _, id := range j.records {
+	for _, id := range j.c.world.ids {
+		due.Add(kraft.PeerTimer(kraft.RequestTimer, id))
+		due.Add(kraft.PeerTimer(kraft.BackoffTimer, id))
+	}
+	for i := range j.config.BootstrapServers {
+		id := kraft.NodeID(-2 - i)
 		due.Add(kraft.PeerTimer(kraft.RequestTimer, id))
 		due.Add(kraft.PeerTimer(kraft.BackoffTimer, id))
 	}

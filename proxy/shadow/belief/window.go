@@ -12,7 +12,8 @@ type window struct {
 	steps     []step
 	marks     []mark
 	replaying bool
-	budget    int // states that may yet be looked at
+	ahead     []kraft.Batch // while replaying: what the steps show of the node's log
+	budget    int           // states that may yet be looked at
 }
 
 // step is something that happened on the node's wires.
@@ -20,6 +21,7 @@ type step struct {
 	kind stepKind
 	x    *crossing
 	conn ConnID
+	old  bool // a request that may have been built before judging began: it need not be explained
 }
 
 type stepKind uint8
@@ -103,6 +105,7 @@ func (w *window) clear(j *judge) {
 // search begins at a mark, first at the latest one, and returns the hypotheses that explain everything up to the last step.
 func (w *window) search(j *judge) []*hypothesis {
 	w.replaying = true
+	w.foresee()
 	defer func() { w.replaying = false }()
 	now := j.now
 	defer func() { j.now = now }()
@@ -113,7 +116,7 @@ func (w *window) search(j *judge) []*hypothesis {
 	for _, pass := range []struct {
 		from  *mark
 		early uint8
-	}{{latest, 1}, {oldest, 1}, {oldest, 2}} {
+	}{{latest, 1}, {latest, 4}, {oldest, 1}, {oldest, 2}, {oldest, 4}} {
 		w.budget = deepStates
 		if set := w.replay(j, pass.from, pass.early); len(set) > 0 {
 			return set
@@ -163,6 +166,7 @@ func (j *judge) follow(set []*hypothesis, s step, e effort) []*hypothesis {
 	if e.early == 0 {
 		next = j.least(set, s.x)
 	} else { // each for itself: one that took a step early must not stand in for one that takes it when it shows
+		j.joined = emptied(j.joined)
 		for i := range set {
 			next = j.join(next, j.least(set[i:i+1], s.x))
 		}
@@ -173,6 +177,10 @@ func (j *judge) follow(set []*hypothesis, s step, e effort) []*hypothesis {
 		}
 	}
 	for _, h := range set {
+		if s.old && len(next) < maxBeliefs {
+			next = append(next, h)
+			continue
+		}
 		j.free(h)
 	}
 	return next
@@ -188,27 +196,21 @@ func (j *judge) least(set []*hypothesis, x *crossing) (next []*hypothesis) {
 	return next
 }
 
-// join adds hypotheses to a set that has none equal to them with fewer early steps.
+// join adds hypotheses to a set. Of equal ones the first stays, with the fewest early steps of all.
 func (j *judge) join(set, more []*hypothesis) []*hypothesis {
-	clear(j.accepted)
-	for _, h := range append(set[:len(set):len(set)], more...) {
+	for _, h := range more {
 		key := h.fingerprint()
-		key[2] &= 0xff
-		known := j.accepted[key]
-		switch {
-		case known == nil:
-			j.accepted[key] = h
-		case known == h:
-		case h.early >= known.early && !known.admit(h, false):
-			continue
+		key[2] = 0
+		switch known := j.joined[key]; {
+		case known != nil:
+			known.early = min(known.early, h.early)
+			known.admit(h, true)
+			j.free(h)
+		case len(set) >= maxBeliefs:
+			j.lossy()
+			j.free(h)
 		default:
-			key[2] = h.fingerprint()[2] | 1<<32
-			if other := j.accepted[key]; other != nil && !other.admit(h, false) {
-				continue
-			}
-			j.accepted[key] = h
-		}
-		if len(set) < maxBeliefs && !slices.Contains(set, h) {
+			j.joined[key] = h
 			set = append(set, h)
 		}
 	}
@@ -255,7 +257,7 @@ func (j *judge) closedIn(h *hypothesis, conn ConnID) {
 		}
 	}
 	for i := range h.open {
-		if s := &h.open[i]; s.conn == conn && s.answer == nil {
+		if s := &h.open[i]; s.conn == conn && !s.hidden() {
 			s.failed = true
 		}
 	}

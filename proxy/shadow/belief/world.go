@@ -6,12 +6,14 @@ import (
 
 // world is what all nodes have in common, as far as it was seen.
 type world struct {
-	cluster  string
-	dirs     map[kraft.NodeID]kraft.DirectoryID
-	voters   kraft.VoterSet
-	votersAt kraft.Offset // the offset of their record; -1: they were configured
-	dynamic  bool         // kraft.version 1: the voters have directory ids
-	known    bool
+	cluster     string
+	dirs        map[kraft.NodeID]kraft.DirectoryID
+	voters      kraft.VoterSet
+	votersAt    kraft.Offset // the offset of their record; -1: they were configured
+	votersEpoch kraft.Epoch  // and its epoch
+	dynamic     bool         // kraft.version 1: the voters have directory ids
+	known       bool
+	ids         []kraft.NodeID // that any set of voters had
 }
 
 func (w *world) directory(key kraft.ReplicaKey) {
@@ -22,6 +24,7 @@ func (w *world) directory(key kraft.ReplicaKey) {
 
 // learn takes in what a message says about the voters.
 func (w *world) learn(x *crossing) {
+	w.meets(x)
 	switch e := x.event.(type) {
 	case *kraft.ReceiveVoteRequest:
 		w.named(e.ClusterID)
@@ -37,10 +40,29 @@ func (w *world) learn(x *crossing) {
 	case *kraft.ReceiveFetchResponse:
 		for i := range e.Batches {
 			for k, r := range e.Batches[i].Control {
-				w.control(e.Batches[i].Base+kraft.Offset(k), &r, e.Batches[i].Control)
+				w.control(e.Batches[i].Base+kraft.Offset(k), e.Batches[i].Epoch, &r, e.Batches[i].Control)
 			}
 		}
 	}
+}
+
+// name gives the voters their directory ids, once it has come to light that they have any and all are known.
+func (w *world) name() {
+	w.known = true
+	var ids []kraft.NodeID
+	for i := range w.voters.Len() {
+		id := w.voters.At(i).Key.ID
+		ids = append(ids, id)
+		w.known = w.known && !w.dirs[id].IsZero()
+	}
+	if w.known {
+		w.list(ids)
+	}
+}
+
+// nameless reports whether the voters are listed without the directory ids that they have.
+func (w *world) nameless() bool {
+	return w.dynamic && w.votersAt < 0 && w.voters.Len() > 0 && w.voters.At(0).Key.DirectoryID.IsZero()
 }
 
 func (w *world) named(id kraft.ClusterID) {
@@ -50,12 +72,15 @@ func (w *world) named(id kraft.ClusterID) {
 }
 
 // control takes in a control record of the log, and those of its batch.
-func (w *world) control(at kraft.Offset, r *kraft.ControlRecord, batch []kraft.ControlRecord) {
+func (w *world) control(at kraft.Offset, epoch kraft.Epoch, r *kraft.ControlRecord, batch []kraft.ControlRecord) {
 	switch r.Type {
 	case kraft.VotersRecord:
 		w.dynamic = true
-		if !w.known || at > w.votersAt {
-			w.voters, w.votersAt, w.known = r.Voters, at, true
+		for i := range r.Voters.Len() {
+			w.meet(r.Voters.At(i).Key.ID)
+		}
+		if !w.known || epoch > w.votersEpoch || epoch == w.votersEpoch && at > w.votersAt {
+			w.voters, w.votersAt, w.votersEpoch, w.known = r.Voters, at, epoch, true
 		}
 	case kraft.LeaderChangeRecord:
 		if w.known {
@@ -77,6 +102,7 @@ func (w *world) control(at kraft.Offset, r *kraft.ControlRecord, batch []kraft.C
 func (w *world) list(ids []kraft.NodeID) {
 	voters := make([]kraft.Voter, 0, len(ids))
 	for _, id := range ids {
+		w.meet(id)
 		v := kraft.Voter{Key: kraft.ReplicaKey{ID: id}, Endpoints: made(id), Versions: kraft.VersionRange{Max: 1}}
 		if w.dynamic {
 			v.Key.DirectoryID = w.dirs[id]
