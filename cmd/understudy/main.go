@@ -87,8 +87,8 @@ Exit codes: 0 fine, 1 a finding, 2 wrong usage or configuration, 3 inconclusive,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError("%w\nRun '%s --help' for the flags and examples", err, cmd.CommandPath())
 	})
-	root.AddCommand(newProxyCommand(), newRecordCommand(), newCheckCommand(), newExplainCommand(), newDumpCommand(), newFormatCommand(), newDemoCommand(),
-		newExploreCommand(), newSimCommand(), newJoinCommand(), newVersionCommand())
+	root.AddCommand(newProxyCommand(), newRecordCommand(), newCheckCommand(), newExplainCommand(), newConformCommand(), newDumpCommand(),
+		newFormatCommand(), newDemoCommand(), newExploreCommand(), newSimCommand(), newJoinCommand(), newVersionCommand())
 	markUsageErrors(root)
 	return root
 }

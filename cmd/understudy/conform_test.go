@@ -1,0 +1,61 @@
+package main
+
+import (
+	"bytes"
+	"net"
+	"strings"
+	"testing"
+)
+
+// conformCommand runs `understudy conform` with the arguments.
+func conformCommand(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = run(t.Context(), append([]string{"conform"}, args...), strings.NewReader(""), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+func TestConform_ListsAndExplainsItsCases(t *testing.T) {
+	code, list, _ := conformCommand(t, "--list", "--release", "4.0.0")
+	if code != exitFine || strings.Count(list, "\n") < 200 || !strings.Contains(list, "vote/v2/prevote-does-not-change-state") || strings.Contains(list, "fetch/v18/") {
+		t.Errorf("exit code %d, %d cases of 4.0.0", code, strings.Count(list, "\n"))
+	}
+	code, text, _ := conformCommand(t, "--explain", "vote/v2/prevote-does-not-change-state")
+	for _, want := range []string{"KIP-996", "MUST", "p.preVote=true", "p.voteGranted=false"} {
+		if code != exitFine || !strings.Contains(text, want) {
+			t.Errorf("exit code %d; the explanation lacks %q:\n%s", code, want, text)
+		}
+	}
+}
+
+func TestConform_RefusesWhatItCannotDo(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := l.Addr().String()
+	_ = l.Close()
+	for _, x := range []struct {
+		name string
+		args []string
+		code int
+		says string
+	}{
+		{"no target", nil, exitUsage, "no target"},
+		{"a pattern that is none", []string{"--run", "(", "x:1"}, exitUsage, "--run"},
+		{"a pattern that matches nothing", []string{"--list", "--run", "no-such-case"}, exitUsage, "no case"},
+		{"a release that is none", []string{"--release", "9.9.9", "x:1"}, exitUsage, "--release"},
+		{"a case that is none", []string{"--explain", "stale"}, exitUsage, "no such case"},
+		{"part of an id", []string{"--explain", "negative-position"}, exitUsage, "there is fetch-snapshot/v0/negative-position"},
+		{"JUnit of two targets", []string{"--junit", "x.xml", "x:1", "x:2"}, exitUsage, "one target"},
+		{"an output that is none", []string{"-o", "yaml", "x:1"}, exitUsage, "--output"},
+		{"nobody there", []string{closed}, exitRuntime, closed},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			code, _, stderr := conformCommand(t, x.args...)
+			if code != x.code || !strings.Contains(stderr, x.says) {
+				t.Errorf("exit code %d, want %d; %q lacks %q", code, x.code, stderr, x.says)
+			}
+		})
+	}
+}

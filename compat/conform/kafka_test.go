@@ -1,0 +1,232 @@
+package conform
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/understudy-kafka/understudy/compat/kafka"
+	"github.com/understudy-kafka/understudy/compat/kafka/kafkatest"
+	"github.com/understudy-kafka/understudy/kraft"
+	"github.com/understudy-kafka/understudy/wire"
+)
+
+// record writes what the nodes of 4.4.0 and 4.0.0 answer to testdata, from which the short tier judges.
+var record = flag.Bool("record", false, "write testdata/*.json.gz from real Kafka")
+
+// quorumUnderTest is a real quorum of which each node is a target.
+type quorumUnderTest struct {
+	release  string
+	voters   kafka.Voters
+	snapshot bool // with a snapshot at the leader
+}
+
+func quorums() []quorumUnderTest {
+	list := []quorumUnderTest{{"4.4.0", kafka.Dynamic, true}, {"4.0.0", kafka.Static, false}}
+	if *record {
+		list = append(list, quorumUnderTest{"4.4.0", kafka.Static, false})
+	}
+	if kafkatest.Matrix() {
+		list = append(list, quorumUnderTest{"4.0.2", kafka.Dynamic, true}, quorumUnderTest{"4.1.2", kafka.Static, false},
+			quorumUnderTest{"4.2.1", kafka.Dynamic, true}, quorumUnderTest{"4.3.1", kafka.Dynamic, true}, quorumUnderTest{"4.4.0", kafka.Static, false})
+	}
+	return list
+}
+
+// TestKafka_KeepsEveryRuleAndIsLeftAsItWas runs the suite against the leader and the follower of real quorums.
+func TestKafka_KeepsEveryRuleAndIsLeftAsItWas(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts real Kafka; make test-kafka runs it")
+	}
+	for _, x := range quorums() {
+		t.Run(x.release+"/"+x.voters.String(), func(t *testing.T) {
+			ctx := kafkatest.Deadline(t, 4*time.Minute)
+			q := startQuorum(ctx, t, x)
+			for _, id := range q.Controllers() {
+				runOn(ctx, t, q, id, x)
+			}
+		})
+	}
+}
+
+// startQuorum starts two controllers in an epoch above 1, so that there is an older one to be fenced.
+func startQuorum(ctx context.Context, t *testing.T, x quorumUnderTest) *kafka.Quorum {
+	t.Helper()
+	cfg := kafka.Config{Release: kafka.MustRelease(x.release), Voters: x.voters, Controllers: 2}
+	if x.snapshot {
+		cfg.Properties = cfg.Release.SnapshotsSoon()
+	}
+	q, first := kafkatest.Start(t, cfg)
+	if err := bumpEpoch(ctx, q.Node(first.Node).Listener, first.Epoch+1); err != nil {
+		t.Fatal(err)
+	}
+	second, err := q.WaitEpochAbove(ctx, first.Epoch+1)
+	if err == nil {
+		err = q.WaitReady(ctx)
+	}
+	for i := 0; x.snapshot && i < 8 && err == nil; i++ {
+		err = q.WriteMetadata(ctx, fmt.Sprintf("group-%d", i), 40)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for x.snapshot {
+		target, err := discover(ctx, &Options{Address: q.Node(second.Node).Listener, NodeID: kraft.NoNode})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := target.facts["snapshotEnd"]; ok {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return q
+}
+
+// bumpEpoch asks for a vote that is not granted, in a newer epoch: the leader gives up its office.
+func bumpEpoch(ctx context.Context, address string, epoch kraft.Epoch) error {
+	c, err := dial(ctx, plain, address)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	req := baseline(wire.KeyVote, 1).(*kmsg.VoteRequest)
+	req.Topics[0].Partitions[0].CandidateEpoch = int32(epoch)
+	_, err = c.request(req)
+	return err
+}
+
+func runOn(ctx context.Context, t *testing.T, q *kafka.Quorum, id kraft.NodeID, x quorumUnderTest) {
+	t.Helper()
+	address := q.Node(id).Listener
+	var kept recorder
+	options := Options{Address: address, NodeID: id}
+	if *record {
+		options.Dial = kept.dial(t, address)
+	}
+	before := stateOf(ctx, t, q)
+	report, err := Run(ctx, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := stateOf(ctx, t, q)
+	t.Logf("%s: %s", report.Target, report.Summary())
+	if report.Verdict() != Passed {
+		_ = report.WriteText(t.Output(), false)
+		t.Fail()
+	}
+	if report.Took > 90*time.Second {
+		t.Errorf("the suite took %v", report.Took)
+	}
+	if !slices.Contains(report.Target.Profile.Covers, x.release) && !oneOf(report.Target.Detected, x.release) {
+		t.Errorf("%s was taken for %s", x.release, report.Target.Profile.Build)
+	}
+	if strange := recordsSince(ctx, t, before); len(strange) > 0 {
+		t.Errorf("the log has grown by %v", strange)
+	}
+	before.compare(t, after)
+	if *record {
+		kept.save(t, filepath.Join("testdata", fmt.Sprintf("%s-%s-%s.json.gz", x.release, x.voters, report.Target.Role())), id)
+	}
+	keepReport(t, x, report)
+}
+
+// oneOf reports whether the release is one of the line that was found but could not be told apart.
+func oneOf(detected, release string) bool { return len(detected) > 0 && release == "4.0.0" }
+
+// keepReport writes the report where the generated matrix takes it from.
+func keepReport(t *testing.T, x quorumUnderTest, report *Report) {
+	t.Helper()
+	reportsMu.Lock()
+	defer reportsMu.Unlock()
+	reports = append(reports, Column{Name: fmt.Sprintf("%s %s %s", x.release, x.voters, report.Target.Role()), Report: report})
+}
+
+// quorumState is what the suite must leave as it was.
+type quorumState struct {
+	files       map[string]string // quorum-state of each node
+	transitions int
+	fatal       int
+	leader      kraft.NodeID
+	epoch       kraft.Epoch
+	voters      int64
+	observers   int64
+	leaderAt    string
+	logEnd      int64
+}
+
+func stateOf(ctx context.Context, t *testing.T, q *kafka.Quorum) quorumState {
+	t.Helper()
+	s := quorumState{files: map[string]string{}}
+	for _, n := range q.Nodes() {
+		data, err := os.ReadFile(filepath.Join(n.DataDir, "__cluster_metadata-0", "quorum-state"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.files[n.ID.String()] = string(data)
+	}
+	truth := q.Truth()
+	s.transitions, s.fatal = len(truth.Transitions), len(truth.Fatals)
+	target, err := discover(ctx, &Options{Address: q.Nodes()[0].Listener, NodeID: kraft.NoNode})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.leader, s.epoch = target.Leader, target.Epoch
+	s.voters, _ = target.facts["voters"].(int64)
+	s.observers, _ = target.facts["observers"].(int64)
+	s.leaderAt, s.logEnd = q.Node(target.Leader).Listener, target.facts["logEnd"].(int64)
+	return s
+}
+
+// recordsSince lists the records since then that an idle quorum does not write: NoOps, and the controllers' own
+// registrations some time after an election, which the suite never asks for.
+func recordsSince(ctx context.Context, t *testing.T, s quorumState) (strange []string) {
+	t.Helper()
+	c, err := dial(ctx, plain, s.leaderAt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	req := baseline(wire.KeyFetch, 17).(*kmsg.FetchRequest)
+	p := &req.Topics[0].Partitions[0]
+	p.CurrentLeaderEpoch, p.FetchOffset, p.LastFetchedEpoch = int32(s.epoch), s.logEnd, int32(s.epoch)
+	resp, err := c.request(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	records := resp.(*kmsg.FetchResponse).Topics[0].Partitions[0].RecordBatches
+	for len(records) > 0 {
+		batch, rest, err := wire.NextBatch(records)
+		if err != nil {
+			break
+		}
+		records = rest
+		_ = batch.Each(func(r wire.Record) error {
+			if name := wire.RecordName(&batch, &r); name != "NoOpRecord" && name != "RegisterControllerRecord" {
+				strange = append(strange, name)
+			}
+			return nil
+		})
+	}
+	return strange
+}
+
+func (s quorumState) compare(t *testing.T, after quorumState) {
+	t.Helper()
+	if !maps.Equal(s.files, after.files) {
+		t.Errorf("quorum-state files before %v, after %v", s.files, after.files)
+	}
+	s.files, after.files = nil, nil
+	s.logEnd, after.logEnd = 0, 0
+	if fmt.Sprint(s) != fmt.Sprint(after) {
+		t.Errorf("before the suite %+v, after it %+v", s, after)
+	}
+}

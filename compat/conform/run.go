@@ -1,0 +1,189 @@
+package conform
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"regexp"
+	"time"
+
+	"github.com/understudy-kafka/understudy/kraft"
+	"github.com/understudy-kafka/understudy/wire"
+)
+
+// Options say what to run against which target.
+type Options struct {
+	Address   string
+	Release   string         // of Kafka, whose rules the target should keep; "": found out
+	ClusterID string         // "": asked for
+	NodeID    kraft.NodeID   // NoNode: asked for
+	Match     *regexp.Regexp // cases by id; nil: all
+	Hostile   bool           // also what must not kill a node
+	Dial      Dialer         // nil: plain TCP
+	Patience  time.Duration  // for an answer; 0: 10 s
+	Progress  func(done, of int, r *Result)
+}
+
+func (o *Options) dialer() Dialer {
+	if o.Dial != nil {
+		return o.Dial
+	}
+	return plain
+}
+
+func (o *Options) patience() time.Duration {
+	if o.Patience != 0 {
+		return o.Patience
+	}
+	return patience
+}
+
+// ErrNoCase says that no case was chosen.
+var ErrNoCase = errors.New("no case has an id that matches")
+
+// Report is the outcome of a run.
+type Report struct {
+	Target  *Target
+	Began   time.Time
+	Took    time.Duration
+	Results []Result
+}
+
+// Count is how many cases had the outcome.
+func (r *Report) Count(o Outcome) (n int) {
+	for i := range r.Results {
+		if r.Results[i].Outcome == o {
+			n++
+		}
+	}
+	return n
+}
+
+// attempts is how often a case is asked when the quorum changes between the question and the answer.
+const attempts = 4
+
+// Run asks a node what changes nothing, case by case.
+func Run(ctx context.Context, o Options) (*Report, error) {
+	began := time.Now()
+	target, err := discover(ctx, &o)
+	if err != nil {
+		return nil, err
+	}
+	cases := o.choose(Cases(target.Profile))
+	if len(cases) == 0 {
+		return nil, ErrNoCase
+	}
+	report := &Report{Target: target, Began: began}
+	for i := range cases {
+		result := o.runCase(ctx, &cases[i], &target)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		report.Results = append(report.Results, result)
+		if o.Progress != nil {
+			o.Progress(i+1, len(cases), &report.Results[i])
+		}
+	}
+	report.Target, report.Took = target, time.Since(began)
+	return report, nil
+}
+
+func (o *Options) choose(all []Case) (chosen []Case) {
+	for _, c := range all {
+		if o.Match == nil || o.Match.MatchString(c.ID) {
+			chosen = append(chosen, c)
+		}
+	}
+	return chosen
+}
+
+// runCase asks a case. A failure counts only if the quorum was the same before and after it.
+func (o *Options) runCase(ctx context.Context, c *Case, target **Target) (r Result) {
+	begin := time.Now()
+	defer func() { r.Took = time.Since(begin) }()
+	for range attempts {
+		if c.Fresh {
+			if now, err := discover(ctx, o); err == nil {
+				*target = now
+			}
+		}
+		r = o.askCase(ctx, c, *target)
+		if r.Outcome == Passed || r.Outcome == Skipped {
+			return r
+		}
+		now, err := discover(ctx, o)
+		if err != nil {
+			r.Outcome, r.Why = Inconclusive, fmt.Sprintf("%s; afterwards %v", r.Why, err)
+			continue
+		}
+		same := now.Epoch == (*target).Epoch && now.Leader == (*target).Leader && now.Leads == (*target).Leads
+		*target = now
+		if same && r.Outcome == Failed {
+			if c.Fresh {
+				continue
+			}
+			return r
+		}
+		r.Outcome = Inconclusive
+	}
+	return r
+}
+
+// askCase asks a case once.
+func (o *Options) askCase(ctx context.Context, c *Case, t *Target) (r Result) {
+	r.Case, r.Target = c, t
+	if why := notFor(c, t); why != "" {
+		r.Outcome, r.Why = Skipped, why
+		return r
+	}
+	talk, err := converse(ctx, o, c, t.facts)
+	r.Talk, r.Outcome = talk, Passed
+	if err != nil && len(talk) == 0 {
+		r.Outcome = Inconclusive
+	} else if err = judge(c, t, talk); err != nil {
+		r.Outcome = Failed
+	}
+	if err != nil {
+		r.Why = err.Error()
+	}
+	return r
+}
+
+// notFor says why a case cannot be asked of the target.
+func notFor(c *Case, t *Target) string {
+	if c.Role != AnyRole && c.Role != t.Role() {
+		return fmt.Sprintf("the target is a %s", t.Role())
+	}
+	if c.Applies != nil {
+		if why := c.Applies(t); why != "" {
+			return why
+		}
+	}
+	for i := range c.Steps {
+		if err := t.facts.unaskable(&c.Steps[i]); err != nil {
+			return err.Error()
+		}
+	}
+	return ""
+}
+
+// line is an answer on one line.
+func line(s *Spoken) string {
+	_, body, err := wire.ParseResponseHeader(s.Answer, s.Key, s.Version)
+	if err != nil {
+		return err.Error()
+	}
+	var d wire.Decoder
+	return string(d.AppendResponseLine(nil, s.Key, s.Version, body))
+}
+
+// asked is a request on one line.
+func asked(s *Spoken) string {
+	h, body, err := wire.ParseRequestHeader(s.Request)
+	if err != nil || h.Key != s.Key || len(s.Request) < 8 {
+		return fmt.Sprintf("%d bytes as %s v%d", len(s.Request), apiName(s.Key), s.Version)
+	}
+	var d wire.Decoder
+	return fmt.Sprintf("#%d %s", int32(binary.BigEndian.Uint32(s.Request[4:])), d.AppendRequestLine(nil, h, body))
+}
