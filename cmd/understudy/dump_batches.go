@@ -78,6 +78,8 @@ func (d *fileDumper) head(path string) error {
 	name := filepath.Base(path)
 	if id, ok := storage.ParseSnapshotName(name); ok {
 		d.line = fmt.Appendf(d.line, "Snapshot end offset: %d, epoch: %d\n", id.Offset, id.Epoch)
+	} else if name == storage.BootstrapFile {
+		d.line = append(d.line, "KRaft bootstrap snapshot\n"...)
 	} else if base, err := strconv.ParseInt(strings.TrimSuffix(name, ".log"), 10, 64); err == nil {
 		d.line = fmt.Appendf(d.line, "Log starting offset: %d\n", base)
 	}

@@ -19,7 +19,8 @@ import (
 )
 
 // TestKafka_ElectsWhomTheDoctorNames stages the directories of a stopped quorum of three, asks the doctor who can win and what would be
-// lost, and then starts the quorum on them. The long tier deals all situations out to the releases; the short one takes the first on 4.4.0.
+// lost, and then starts the quorum on them. The long tier deals all situations out to the releases, and has some of a static
+// quorum; the short one takes the first on 4.4.0.
 func TestKafka_ElectsWhomTheDoctorNames(t *testing.T) {
 	var list []string
 	for _, release := range releases(t) {
@@ -35,13 +36,19 @@ func TestKafka_ElectsWhomTheDoctorNames(t *testing.T) {
 			}
 		}
 		if len(mine) > 0 {
-			t.Run(release, func(t *testing.T) { stagedElections(t, release, mine) })
+			t.Run(release, func(t *testing.T) { stagedElections(t, release, kafka.Dynamic, mine) })
+		}
+		if kafkatest.Matrix() && release == staticRelease {
+			t.Run(release+" static", func(t *testing.T) { stagedElections(t, release, kafka.Static, staticSituations) })
 		}
 	}
 }
 
-func stagedElections(t *testing.T, release string, list []situation) {
-	q, _ := kafkatest.Start(t, kafka.Config{Release: kafka.MustRelease(release), Voters: kafka.Dynamic})
+// staticRelease is the one that the situations of a static quorum are started on.
+const staticRelease = "4.1.2"
+
+func stagedElections(t *testing.T, release string, voters kafka.Voters, list []situation) {
+	q, _ := kafkatest.Start(t, kafka.Config{Release: kafka.MustRelease(release), Voters: voters})
 	ctx := kafkatest.Deadline(t, 8*time.Minute)
 	must(t, q.WriteMetadata(ctx, "before", 5))
 	silent(t, liveCopies(t, q)...)
@@ -196,6 +203,21 @@ var situations = []situation{
 	}},
 }
 
+// staticSituations are those of a quorum whose voters stand in controller.quorum.voters (kraft.version 0): they are known by their ids alone.
+var staticSituations = []situation{
+	{"nothing happened", []kraft.NodeID{1, 2, 3}, []kraft.NodeID{1, 2, 3}, func(*testing.T, map[kraft.NodeID]string) {}},
+	{"1 is away, 3 is cut short", []kraft.NodeID{2, 3}, []kraft.NodeID{2}, func(t *testing.T, dirs map[kraft.NodeID]string) { shorten(t, dirs[3], 2) }},
+	{"2 is away, 1 wrote an epoch of its own", []kraft.NodeID{1, 3}, []kraft.NodeID{1}, func(t *testing.T, dirs map[kraft.NodeID]string) { lead(t, dirs[1], dirs[3]) }},
+	{"1 has another directory id", []kraft.NodeID{1, 2, 3}, []kraft.NodeID{1, 2, 3}, func(t *testing.T, dirs map[kraft.NodeID]string) {
+		identify(t, dirs[1], func(m *storage.Meta) { m.DirectoryID = storage.NewDirectoryID() })
+	}},
+	{"2 was formatted anew, 3 is away", []kraft.NodeID{1, 2}, []kraft.NodeID{1}, func(t *testing.T, dirs map[kraft.NodeID]string) {
+		must(t, raise(t, dirs[1], 1), os.RemoveAll(filepath.Join(dirs[2], storage.PartitionDir))) // a leader would be told that it leads, and end
+		identify(t, dirs[2], func(m *storage.Meta) { m.DirectoryID = storage.NewDirectoryID() })
+	}},
+	{"2 and 3 are away", []kraft.NodeID{1}, nil, func(*testing.T, map[kraft.NodeID]string) {}},
+}
+
 // even makes all logs as long as the shortest.
 func even(t *testing.T, dirs map[kraft.NodeID]string) {
 	t.Helper()
@@ -241,7 +263,7 @@ func lead(t *testing.T, dir, granter string) {
 	must(t, err)
 	s, _ := l.Stored()
 	epoch := s.Epoch + 1
-	must(t, l.Persist(kraft.QuorumState{Epoch: epoch, Leader: id, Voted: kraft.NoReplica}, 1, kraft.VoterSet{}), l.AssignEpoch(epoch))
+	must(t, l.Persist(kraft.QuorumState{Epoch: epoch, Leader: id, Voted: kraft.NoReplica}, s.DataVersion, voterIDs(s.VoterIDs)), l.AssignEpoch(epoch))
 	_, err = l.Execute(&kraft.AppendLeaderChange{Batch: kraft.Batch{Base: l.End, Last: l.End, Epoch: epoch, Control: []kraft.ControlRecord{
 		{Type: kraft.LeaderChangeRecord, Leader: id, VoterIDs: []kraft.NodeID{1, 2, 3}, Granting: []kraft.NodeID{id, 3}},
 	}}}, &storage.Payload{Timestamp: time.Now().UnixMilli()})
@@ -249,7 +271,8 @@ func lead(t *testing.T, dir, granter string) {
 	l, err = storage.Open(storage.OS(), filepath.Join(granter, storage.PartitionDir), storage.Options{Unmarked: true})
 	must(t, err)
 	voted := kraft.ReplicaKey{ID: id, DirectoryID: meta.DirectoryID}
-	must(t, l.Persist(kraft.QuorumState{Epoch: epoch, Leader: kraft.NoNode, Voted: voted}, 1, kraft.VoterSet{}), l.Close())
+	s, _ = l.Stored()
+	must(t, l.Persist(kraft.QuorumState{Epoch: epoch, Leader: kraft.NoNode, Voted: voted}, s.DataVersion, voterIDs(s.VoterIDs)), l.Close())
 }
 
 // raise lets a node have heard of later epochs, without a leader.
@@ -258,7 +281,7 @@ func raise(t *testing.T, dir string, epochs kraft.Epoch) error {
 	l, err := storage.Open(storage.OS(), filepath.Join(dir, storage.PartitionDir), storage.Options{Unmarked: true})
 	must(t, err)
 	s, _ := l.Stored()
-	must(t, l.Persist(kraft.QuorumState{Epoch: s.Epoch + epochs, Leader: kraft.NoNode, Voted: kraft.NoReplica}, 1, kraft.VoterSet{}))
+	must(t, l.Persist(kraft.QuorumState{Epoch: s.Epoch + epochs, Leader: kraft.NoNode, Voted: kraft.NoReplica}, s.DataVersion, voterIDs(s.VoterIDs)))
 	return l.Close()
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/understudy-kafka/understudy/compat/kafka"
 	"github.com/understudy-kafka/understudy/compat/kafka/kafkatest"
+	"github.com/understudy-kafka/understudy/internal/child"
 	"github.com/understudy-kafka/understudy/kraft"
 	"github.com/understudy-kafka/understudy/kraft/storage"
 	"github.com/understudy-kafka/understudy/kraft/storage/doctor"
@@ -59,7 +61,9 @@ func grow(ctx context.Context, q *kafka.Quorum, id kraft.NodeID, segments int, p
 
 // TestKafka_DirectoriesOfEachReleaseAreReadDumpedAndWrittenAgain takes a directory that the release made through its whole life here.
 func TestKafka_DirectoriesOfEachReleaseAreReadDumpedAndWrittenAgain(t *testing.T) {
-	for _, release := range releases(t) {
+	list := releases(t)
+	program := built(t)
+	for _, release := range list {
 		t.Run(release, func(t *testing.T) {
 			q := made(t, release, kafka.Dynamic)
 			data := copyDir(t, q.Node(1).DataDir)
@@ -68,13 +72,13 @@ func TestKafka_DirectoriesOfEachReleaseAreReadDumpedAndWrittenAgain(t *testing.T
 			damaged(t, data)
 			writtenAgain(t, data)
 			if release < "4" {
-				dumpsEqual(t, d, data)
+				dumpsEqual(t, program, d, data)
 				return // 3.9 is only read
 			}
 			kafkaIsRefused(t, q)
 			ours := copyDir(t, data)
 			end, snapshot := goOn(t, q.ClusterID, ours)
-			dumpsEqual(t, d, data, ours)
+			dumpsEqual(t, program, d, data, ours)
 			kafkaOpensCrashes(t, q, data)
 			runKafkaOn(t, q, ours, end, snapshot)
 		})
@@ -106,35 +110,47 @@ func damaged(t *testing.T, data string) {
 	}
 }
 
-// dumpsEqual compares our lines with those of Kafka's own tool.
-func dumpsEqual(t *testing.T, d kafka.Dist, dirs ...string) {
+// dumpsEqual compares what our program prints with what Kafka's own tool of the release prints. Before 4.1 that tool leaves out the fields
+// of a LeaderChange; then the tool of 4.4.0 is asked as well.
+func dumpsEqual(t *testing.T, program string, d kafka.Dist, dirs ...string) {
 	t.Helper()
 	var files []string
 	for _, data := range dirs {
 		files = append(files, logFiles(t, data)...)
-	}
-	if !d.Release().AtLeast(4, 0) || d.Release().Compare(kafka.MustRelease("4.0.9")) < 0 {
-		t.Log("this release prints a LeaderChange without its fields")
-	}
-	want := strings.Split(dumpLog(t, d, files...), "\n")
-	var ours []byte
-	for _, file := range files {
-		ours = dumpOurs(t, ours, file)
-	}
-	got := strings.Split(string(ours), "\n")
-	if len(got) != len(want) {
-		t.Fatalf("%d lines, Kafka prints %d", len(got), len(want))
-	}
-	for i := range want {
-		if strings.Contains(want[i], "controlType: LEADER_CHANGE(2)") {
-			want[i], _, _ = strings.Cut(want[i], "controlType")
-			got[i], _, _ = strings.Cut(got[i], "LeaderChange")
-		}
-		if got[i] != want[i] {
-			t.Fatalf("line %d:\nours  %s\nKafka %s", i+1, got[i], want[i])
+		if bootstrap := filepath.Join(data, storage.BootstrapFile); exists(bootstrap) {
+			files = append(files, bootstrap)
 		}
 	}
-	t.Logf("%d lines equal, of %d files", len(want), len(files))
+	out, err := child.Run(exec.CommandContext(t.Context(), program, append([]string{"dump", "--secrets"}, files...)...))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, child.Tail(out, 20))
+	}
+	ours := strings.Split(out, "\n")
+	tools := []kafka.Dist{d}
+	if !d.Release().AtLeast(4, 1) {
+		tools = append(tools, dist(t, kafka.MustRelease("4.4.0")))
+	}
+	for _, tool := range tools {
+		want, got := strings.Split(dumpLog(t, tool, files...), "\n"), slices.Clone(ours)
+		if len(got) != len(want) {
+			t.Fatalf("%d lines, Kafka %v prints %d", len(got), tool.Release(), len(want))
+		}
+		for i := range want {
+			if !tool.Release().AtLeast(4, 1) && strings.Contains(want[i], "controlType: LEADER_CHANGE(2)") {
+				want[i], _, _ = strings.Cut(want[i], "controlType")
+				got[i], _, _ = strings.Cut(got[i], "LeaderChange")
+			}
+			if got[i] != want[i] {
+				t.Fatalf("line %d:\nours  %s\nKafka %v %s", i+1, got[i], tool.Release(), want[i])
+			}
+		}
+		t.Logf("%d lines equal to those of Kafka %v, of %d files", len(want), tool.Release(), len(files))
+	}
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
 }
 
 func dumpOurs(t *testing.T, dst []byte, file string) []byte {

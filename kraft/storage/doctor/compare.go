@@ -27,6 +27,8 @@ func (r *Report) compare() {
 				r.find(Damage, "same-directory-id", a, -1, "the one that was copied needs an id of its own", "it and %s have directory id %v", b.Path, a.Key.DirectoryID)
 			}
 			r.compareLeaders(a, b)
+			r.compareForgotten(a, b)
+			r.compareForgotten(b, a)
 			if equal := r.compareLogs(a, b); !equal || !a.isPrefixOf(b) && !b.isPrefixOf(a) { // else the log that is behind will learn
 				r.compareVoters(a, b)
 			}
@@ -67,6 +69,16 @@ func (r *Report) compareLeaders(a, b *Directory) {
 			r.find(Damage, "two-leaders", a, -1, "keep both directories as evidence", "epoch %d was led by %v here, by %v in %s", epoch, leader, other, b.Path)
 		}
 	}
+}
+
+// compareForgotten: a leader that has lost its disk ends each time another tells it that it leads (KafkaRaftClient.maybeTransition), and the
+// others do so until they have elected somebody.
+func (r *Report) compareForgotten(a, b *Directory) {
+	if a.HasState || len(a.sums) > 0 || !b.HasState || b.State.Leader != a.Key.ID {
+		return
+	}
+	r.find(Risk, "forgot-that-it-led", a, -1, "start the others first, and this node when one of them leads",
+		"it holds nothing, but to %s node %v is the leader of epoch %d: when it is told so, its process ends", b.Path, a.Key.ID, b.State.Epoch)
 }
 
 // compareVoters: two sets of which both can have a majority without a common member can elect two leaders (KAFKA-19489).

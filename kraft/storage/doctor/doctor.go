@@ -124,7 +124,7 @@ func Examine(fsys storage.FS, paths ...string) (*Report, error) {
 func ExamineConfigured(fsys storage.FS, configs []Config, paths ...string) (*Report, error) {
 	r := &Report{}
 	for _, p := range paths {
-		d, err := look(fsys, p)
+		d, err := lookSettled(fsys, p)
 		if err != nil {
 			return nil, err
 		}

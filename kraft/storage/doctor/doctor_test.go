@@ -208,6 +208,7 @@ func TestDoctor_ComparesDirectories(t *testing.T) {
 			must(t, err, l.Append(wire.AppendDataBatch(nil, l.End, 1, 1, wire.FeatureLevelRecord("metadata.version", 30))), l.Close())
 			return []string{a, b}
 		}},
+		{"forgot-that-it-led", func(f *memfs.FS) []string { return []string{node(t, f, 1, 3), node(t, f, 2, 3, 4)} }},
 		{"voter-sets-apart", func(f *memfs.FS) []string { return []string{node(t, f, 1, 1, 3), node(t, f, 2, 3, 4)} }},
 	} {
 		fsys := memfs.New()
@@ -216,5 +217,68 @@ func TestDoctor_ComparesDirectories(t *testing.T) {
 		if !slices.Contains(kinds(r), tt.kind) {
 			t.Errorf("%s: found %v\n%v", tt.kind, kinds(r), r)
 		}
+	}
+}
+
+// changing changes files of a directory once, just before one of them is read.
+type changing struct {
+	storage.FS
+	when   string
+	change func()
+}
+
+func (c *changing) OpenFile(name string, flag int, perm fs.FileMode) (storage.File, error) {
+	if change := c.change; change != nil && strings.HasSuffix(name, c.when) {
+		c.change = nil
+		change()
+	}
+	return c.FS.OpenFile(name, flag, perm)
+}
+
+// A running node rolls, truncates, cleans and elects while the doctor reads.
+func TestDoctor_TakesNoChangeForDamage(t *testing.T) {
+	const log = "00000000000000000000.log"
+	write := func(t *testing.T, fsys *memfs.FS, dir string, change func(l *storage.Log)) func() {
+		return func() {
+			l, err := storage.Open(fsys, dir+"/"+storage.PartitionDir, storage.Options{Unmarked: true})
+			must(t, err)
+			change(l)
+			must(t, l.Close())
+		}
+	}
+	elected := func(l *storage.Log) {
+		must(t, l.Persist(kraft.QuorumState{Epoch: 2, Leader: 1, Voted: kraft.NoReplica}, 1, kraft.VoterSet{}))
+		must(t, l.Append(wire.AppendDataBatch(nil, l.End, 2, 1, wire.FeatureLevelRecord("metadata.version", 29))))
+	}
+	for name, when := range map[string]string{
+		"elected before the log is read": log, "elected before the epochs are read": storage.EpochsFile, "elected before the state is read": storage.QuorumStateFile,
+	} {
+		fsys := memfs.New()
+		dir := node(t, fsys, 1, 1, 3)
+		r, err := doctor.Examine(&changing{fsys, when, write(t, fsys, dir, elected)}, dir)
+		must(t, err)
+		if r.Worst() > doctor.Note {
+			t.Errorf("%s: %v", name, r)
+		}
+	}
+	fsys := memfs.New()
+	dir := node(t, fsys, 1, 1, 3)
+	truncated := func(l *storage.Log) { must(t, l.TruncateTo(l.End-1)); elected(l) }
+	r, err := doctor.Examine(&changing{fsys, storage.EpochsFile, write(t, fsys, dir, truncated)}, dir)
+	must(t, err)
+	if r.Worst() > doctor.Note {
+		t.Errorf("truncated: %v", r)
+	}
+	fsys = memfs.New()
+	dir = node(t, fsys, 1, 1, 3)
+	partition := dir + "/" + storage.PartitionDir + "/"
+	b := fsys.Files()[partition+log]
+	r, err = doctor.Examine(&changing{fsys, log, func() {
+		fsys.Put(partition+"00000000000000000007.log", b)
+		must(t, fsys.Remove(partition+log))
+	}}, dir)
+	must(t, err)
+	if slices.Contains(kinds(r), "state-missing") || !slices.Contains(kinds(r), "no-snapshot-for-start") {
+		t.Errorf("a segment that went away: %v", r)
 	}
 }

@@ -19,7 +19,35 @@ import (
 const refetch = "if the other voters are healthy: stop the node, move its segments, snapshots and leader-epoch-checkpoint away, keep quorum-state and " +
 	"meta.properties, and let it fetch from the leader"
 
-// look reads one directory.
+// looks is how often a directory is read that changes all the while.
+const looks = 5
+
+// lookSettled reads one directory. What a running node changes between two reads may look like damage, so where something is found, and
+// the directory has changed, it is read again.
+func lookSettled(fsys storage.FS, path string) (*Directory, error) {
+	for n := 1; ; n++ {
+		before := listing(fsys, path)
+		d, err := look(fsys, path)
+		fine := err == nil && !slices.ContainsFunc(d.findings, func(f Finding) bool { return f.Severity > Note })
+		if fine || n == looks || slices.Equal(before, listing(fsys, path)) {
+			return d, err
+		}
+	}
+}
+
+// listing is what the partition's files looked like at a moment.
+func listing(fsys storage.FS, path string) []storage.FileInfo {
+	if filepath.Base(path) != storage.PartitionDir {
+		path = filepath.Join(path, storage.PartitionDir)
+	}
+	entries, err := fsys.ReadDir(path)
+	if err != nil {
+		return nil // look says so
+	}
+	return entries
+}
+
+// look reads one directory. The election state comes after the log: a running node writes it first.
 func look(fsys storage.FS, path string) (*Directory, error) {
 	if filepath.Base(path) == storage.PartitionDir {
 		path = filepath.Dir(path)
@@ -38,7 +66,6 @@ func look(fsys storage.FS, path string) (*Directory, error) {
 		return nil, err
 	}
 	d.lookBootstrap(fsys)
-	d.lookState(fsys, partition)
 	d.lookPartition(fsys, partition)
 	if err := d.lookSnapshots(fsys, partition, entries); err != nil {
 		return nil, err
@@ -46,6 +73,7 @@ func look(fsys storage.FS, path string) (*Directory, error) {
 	if err := d.lookSegments(fsys, partition, entries); err != nil {
 		return nil, err
 	}
+	d.lookState(fsys, partition)
 	d.lookEpochs(fsys, partition)
 	d.conclude(partition)
 	return d, nil
