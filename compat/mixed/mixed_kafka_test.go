@@ -3,6 +3,7 @@ package mixed
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -46,39 +47,38 @@ func builds() []build {
 
 const (
 	ours     kraft.NodeID = 3
-	observer              = kafka.FirstBroker
+	observer              = kafka.FirstBroker // of ours, too
 )
 
-// TestKafka_OneOfThreeVotersIsOurs: two controllers of Kafka, one of ours and an observer of ours, under load. Leaders are killed; once
-// ours is the only one that can lead, so it does, brings the other one up to date and hands over. Nothing that was acknowledged is lost,
-// all logs are equal, Kafka's tool sees what is there, and the checker has nothing to say against anyone.
-func TestKafka_OneOfThreeVotersIsOurs(t *testing.T) {
-	needKafka(t)
-	for _, b := range builds() {
-		t.Run(b.release+" "+b.voters.String(), func(t *testing.T) {
-			ctx := kafkatest.Deadline(t, 3*time.Minute)
-			q := kafkatest.New(t, kafka.Config{
-				Release: kafka.MustRelease(b.release), Voters: b.voters, Brokers: 1, Proxied: true, Timeouts: quick, Source: source(t, ours, observer),
-			})
-			w := startWitness(t, q)
-			must(t, q.Start(ctx, 1, 2, ours))
-			must(t, q.Start(ctx, observer))
-			must(t, q.WaitReady(ctx, 1, 2, ours))
-			l := startLoad(ctx, q)
-			defer l.end()
+// quorum is a quorum of both kinds, with a proxy in front of everyone and a load on it.
+type quorum struct {
+	*kafka.Quorum
+	t       *testing.T
+	ctx     context.Context
+	ours    []kraft.NodeID
+	witness *witness
+	load    *load
+}
 
-			leader := kafkaLeads(ctx, t, q, -1)
-			must(t, q.Kill(leader.Node))
-			next := kafkaLeads(ctx, t, q, leader.Epoch)
-			must(t, q.Restart(ctx, leader.Node))
-			must(t, q.WaitReady(ctx, 1, 2, ours))
+// start runs three voters, of which these are ours, and an observer of ours.
+func start(t *testing.T, b build, ours ...kraft.NodeID) *quorum {
+	t.Helper()
+	q := &quorum{t: t, ctx: kafkatest.Deadline(t, 3*time.Minute), ours: ours}
+	q.Quorum = kafkatest.New(t, kafka.Config{
+		Release: kafka.MustRelease(b.release), Voters: b.voters, Brokers: 1, Proxied: true, Timeouts: quick,
+		Source: source(t, append(ours, observer)...),
+	})
+	q.witness = startWitness(t, q.Quorum)
+	must(t, q.Start(q.ctx, append(q.Controllers(), observer)...))
+	q.ready()
+	q.load = startLoad(q.ctx, q.Quorum)
+	t.Cleanup(func() { q.load.end() })
+	return q
+}
 
-			oursLeads(ctx, t, q, kafkaLeads(ctx, t, q, next.Epoch-1))
-			must(t, q.WaitReady(ctx, 1, 2, ours))
-			must(t, q.WriteMetadata(ctx, "last", 10))
-			finish(ctx, t, q, w, l)
-		})
-	}
+func (q *quorum) ready() {
+	q.t.Helper()
+	must(q.t, q.WaitReady(q.ctx, q.Controllers()...))
 }
 
 // kafkaLeads waits until a controller of Kafka leads in an epoch above.
@@ -94,70 +94,114 @@ func kafkaLeads(ctx context.Context, t *testing.T, q *kafka.Quorum, above kraft.
 	}
 }
 
-// oursLeads makes ours the only voter with the whole log, and expects that it leads until the other voter has it, too.
-func oursLeads(ctx context.Context, t *testing.T, q *kafka.Quorum, leader kafka.Elected) {
-	t.Helper()
-	behind := 3 - leader.Node
-	must(t, q.Pause(behind))
-	must(t, q.WriteMetadata(ctx, "missed", 20))
-	must(t, q.Kill(leader.Node))
-	must(t, q.Resume(behind))
+// oursLed waits until one of ours has led an epoch above, and a controller of Kafka a later one.
+func (q *quorum) oursLed(above kraft.Epoch) {
+	q.t.Helper()
 	led := kraft.Epoch(-1)
-	must(t, q.Wait(ctx, "ours to lead and to hand over", func(truth kafka.Truth) bool {
+	must(q.t, q.Wait(q.ctx, "one of ours to lead and to hand over", func(truth kafka.Truth) bool {
 		for _, x := range truth.Transitions {
 			switch {
-			case x.Role != kafka.Leader || x.Epoch <= leader.Epoch:
-			case x.Node == ours:
+			case x.Role != kafka.Leader || x.Epoch <= above:
+			case slices.Contains(q.ours, x.Node):
 				led = x.Epoch
-			case x.Node == behind && led >= 0 && x.Epoch > led:
+			case led >= 0 && x.Epoch > led:
 				return true
 			}
 		}
 		return false
 	}))
-	t.Logf("ours led epoch %d", led)
-	must(t, q.Restart(ctx, leader.Node))
+	q.t.Logf("ours led epoch %d", led)
+}
+
+// TestKafka_OneOfThreeVotersIsOurs: two controllers of Kafka, one of ours and an observer of ours, under load. A leader is killed; once
+// ours is the only one that can lead, so it does, brings the other one up to date and hands over. Nothing that was acknowledged is lost,
+// all logs are equal, Kafka's tool sees what is there, and the checker has nothing to say against anyone.
+func TestKafka_OneOfThreeVotersIsOurs(t *testing.T) {
+	needKafka(t)
+	for _, b := range builds() {
+		t.Run(b.release+" "+b.voters.String(), func(t *testing.T) {
+			q := start(t, b, ours)
+			leader := kafkaLeads(q.ctx, t, q.Quorum, -1)
+			must(t, q.Kill(leader.Node))
+			next := kafkaLeads(q.ctx, t, q.Quorum, leader.Epoch)
+			must(t, q.Restart(q.ctx, leader.Node))
+			q.ready()
+
+			leader = kafkaLeads(q.ctx, t, q.Quorum, next.Epoch-1)
+			behind := 3 - leader.Node
+			must(t, q.Pause(behind))
+			must(t, q.WriteMetadata(q.ctx, "missed", 20))
+			must(t, q.Kill(leader.Node))
+			must(t, q.Resume(behind))
+			q.oursLed(leader.Epoch)
+			must(t, q.Restart(q.ctx, leader.Node))
+			q.ready()
+			q.finish()
+		})
+	}
+}
+
+// TestKafka_TwoOfThreeVotersAreOurs: while the only controller of Kafka is gone, one of ours leads and keeps what there is; when it is
+// back it leads again. Ours come and go, too.
+func TestKafka_TwoOfThreeVotersAreOurs(t *testing.T) {
+	needKafka(t)
+	all := builds()
+	if !kafkatest.Matrix() {
+		all = all[:1]
+	}
+	for _, b := range all {
+		t.Run(b.release+" "+b.voters.String(), func(t *testing.T) {
+			q := start(t, b, 2, ours)
+			must(t, q.WriteMetadata(q.ctx, "first", 50)) // by the controller of Kafka: only that one can
+			leader, err := q.WaitLeader(q.ctx)
+			must(t, err)
+			must(t, q.Kill(1))
+			_, err = q.WaitEpochAbove(q.ctx, leader.Epoch)
+			must(t, err)
+			must(t, q.Restart(q.ctx, 1))
+			q.oursLed(leader.Epoch)
+			for _, id := range q.ours {
+				must(t, q.Kill(id))
+				must(t, q.WriteMetadata(q.ctx, "without "+id.String(), 20))
+				must(t, q.Restart(q.ctx, id))
+				q.ready()
+			}
+			q.finish()
+		})
+	}
 }
 
 // finish ends everything in order and compares.
-func finish(ctx context.Context, t *testing.T, q *kafka.Quorum, w *witness, l *load) {
+func (q *quorum) finish() {
+	t := q.t
 	t.Helper()
-	acked := l.end()
-	described, err := q.Describe(ctx, kafkas(q)...) // the tool begins with DescribeCluster, which is above the raft layer
+	must(t, q.WriteMetadata(q.ctx, "last", 10))
+	acked := q.load.end()
+	described, err := q.Describe(q.ctx, 1) // the tool begins with DescribeCluster, which is above the raft layer
 	must(t, err)
 	t.Logf("Kafka's tool: leader %v of epoch %d, high watermark %d, voters %v, observers %v",
 		described.Leader, described.Epoch, described.HighWatermark, described.Voters, described.Observers)
-	leader, err := q.WaitLeader(ctx)
+	leader, err := q.WaitLeader(q.ctx)
 	must(t, err)
 	if described.Leader != leader.Node || described.Epoch != leader.Epoch || len(described.Voters) != 3 {
 		t.Errorf("described is %+v, the logs say %v", described, leader)
 	}
-	must(t, followersReach(ctx, q, described.HighWatermark))
+	for _, n := range q.Nodes() {
+		must(t, reaches(q.ctx, n, described.HighWatermark))
+	}
 	must(t, q.Err())
 	must(t, q.CloseInOrder())
-	w.conforms(t)
-	logsAgree(t, q, described.HighWatermark, acked)
+	q.witness.conforms(t)
+	logsAgree(t, q.Quorum, described.HighWatermark, acked)
 }
 
-// kafkas are the controllers of Kafka.
-func kafkas(q *kafka.Quorum) (ids []kraft.NodeID) {
-	for _, id := range q.Controllers() {
-		if id != ours {
-			ids = append(ids, id)
-		}
-	}
-	return ids
-}
-
-// followersReach waits until all running nodes have the log up to an offset on their disks.
-func followersReach(ctx context.Context, q *kafka.Quorum, offset kraft.Offset) error {
-	for _, n := range q.Nodes() {
-		for !holds(n, offset) {
-			select {
-			case <-ctx.Done():
-				return fmt.Errorf("node %v does not reach %d: %w", n.ID, offset, ctx.Err())
-			case <-time.After(20 * time.Millisecond):
-			}
+// reaches waits until a running node has the log up to an offset on its disk.
+func reaches(ctx context.Context, n kafka.Node, offset kraft.Offset) error {
+	for !holds(n, offset) {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("node %v does not reach %d: %w", n.ID, offset, ctx.Err())
+		case <-time.After(20 * time.Millisecond):
 		}
 	}
 	return nil

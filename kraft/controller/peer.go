@@ -108,11 +108,11 @@ func (p *peer) run(ctx context.Context) {
 	}
 }
 
-// tellsNothing: a node that knows no leader either is asked again as soon as the machine has its answer. Kafka does so as fast as its network
-// lets it.
+// tellsNothing: a node that is not the leader is asked again as soon as the machine has its answer, while the leader cannot be reached. Kafka
+// does so as fast as its network lets it.
 func tellsNothing(ev kraft.Event) bool {
 	e, ok := ev.(*kraft.ReceiveFetchResponse)
-	return ok && e.PartitionAnswer.Error != kraft.None && e.LeaderID < 0
+	return ok && e.PartitionAnswer.Error == kraft.NotLeaderOrFollower
 }
 
 // pause leaves the peers of a quorum without a leader the time to elect one.
