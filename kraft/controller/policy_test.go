@@ -1,0 +1,111 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/understudy-kafka/understudy/kraft"
+	"github.com/understudy-kafka/understudy/kraft/storage"
+)
+
+// Nodes that never campaign vote for the one that does, and for no one else: however often it goes, it is the next leader, too.
+func TestLeadership_NeverCampaign(t *testing.T) {
+	q := newQuorum(t, 3, 3, func(id kraft.NodeID, c *Config) {
+		if id != 2 {
+			c.Leadership = NeverCampaign
+		}
+	})
+	q.start(1, 2, 3)
+	epoch := kraft.Epoch(0)
+	for range 3 {
+		var leader kraft.NodeID
+		if leader, epoch = q.leader(epoch); leader != 2 {
+			t.Fatalf("node %v leads", leader)
+		}
+		for _, id := range []kraft.NodeID{1, 3} {
+			q.wait(id, "it follows", func(s *Status) bool { return s.Role == kraft.FollowerRole && s.Epoch == epoch })
+		}
+		q.kill(2)
+		for _, id := range []kraft.NodeID{1, 3} {
+			q.wait(id, "it asks whether it would be elected", func(s *Status) bool { return s.Role == kraft.ProspectiveRole })
+		}
+		q.start(2)
+	}
+}
+
+// countingFS counts how often segments of the log are made durable.
+type countingFS struct {
+	storage.FS
+	syncs *atomic.Int64
+}
+
+type countingFile struct {
+	storage.File
+	syncs *atomic.Int64
+}
+
+func (c countingFS) OpenFile(name string, flag int, perm os.FileMode) (storage.File, error) {
+	f, err := c.FS.OpenFile(name, flag, perm)
+	if err == nil && strings.HasSuffix(name, ".log") {
+		f = countingFile{f, c.syncs}
+	}
+	return f, err
+}
+
+func (f countingFile) Sync() error {
+	f.syncs.Add(1)
+	return f.File.Sync()
+}
+
+// Records that come while the disk is busy share a batch and a sync. Each is committed.
+func TestAppend_GroupsWhatWaits(t *testing.T) {
+	var syncs [4]atomic.Int64
+	q := newQuorum(t, 3, 3, func(id kraft.NodeID, c *Config) {
+		must(t, c.Directory.Close())
+		dir, err := storage.OpenDirectory(countingFS{storage.OS(), &syncs[id]}, c.Directory.Path(), storage.Identity{NodeID: id})
+		must(t, err)
+		c.Directory = dir
+	})
+	q.start(1, 2, 3)
+	leader, _ := q.leader(0)
+	n := q.nodes[leader]
+	before := syncs[leader].Load()
+	const writers, each = 64, 10
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	committed := map[kraft.Offset]string{}
+	for w := range writers {
+		all.Go(func() {
+			for i := range each {
+				value := fmt.Sprintf("%d of writer %d", i, w)
+				offset, err := n.Append(ctx, []byte(value))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				committed[offset] = value
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	if len(committed) != writers*each {
+		t.Errorf("%d records have an offset of their own, want %d", len(committed), writers*each)
+	}
+	for id := range q.nodes {
+		q.kept(id, committed)
+	}
+	got := syncs[leader].Load() - before
+	t.Logf("%d records took %d syncs of the leader", len(committed), got)
+	if got > writers*each/2 {
+		t.Errorf("%d records took %d syncs of the leader", len(committed), got)
+	}
+}
