@@ -28,6 +28,7 @@ type joinFlags struct {
 	leadership string
 	release    string
 	logFormat  string
+	http       string
 	verbose    bool
 }
 
@@ -58,6 +59,7 @@ As an observer the node follows the log as a broker does, under its own node.id,
 	f.StringVar(&flags.leadership, "on-leadership", controller.Handover.String(), "what to do as leader: `POLICY` handover, stay or never-campaign")
 	f.StringVar(&flags.release, "release", "4.4.0", "the `RELEASE` of Kafka whose rules and versions it follows")
 	f.StringVar(&flags.logFormat, "log-format", "text", "text, json, or kafka: lines like a controller's own log")
+	f.StringVar(&flags.http, "http", "", "serve /metrics (Kafka's raft-metrics) and /healthz at `ADDRESS`")
 	f.BoolVarP(&flags.verbose, "verbose", "v", false, "log more")
 	for flag, values := range map[string][]string{
 		"as": {"voter", "observer"}, "on-leadership": {"handover", "stay", "never-campaign"}, "log-format": {"text", "json", "kafka"},
@@ -74,20 +76,29 @@ func join(ctx context.Context, flags *joinFlags, stdout, stderr io.Writer) error
 	if err != nil {
 		return err
 	}
-	cfg, err := joinConfig(flags, log)
+	cfg, node, err := joinConfig(flags, log)
 	if err != nil {
 		return err
 	}
+	above := standBy(cfg, node, log)
 	c, err := controller.New(*cfg)
 	if err != nil {
-		return errors.Join(err, cfg.Directory.Close())
+		return errors.Join(err, closeConfig(cfg))
 	}
 	fmt.Fprintf(stdout, "node %v of cluster %s, directory %s in %s\n", cfg.Directory.NodeID, cfg.Directory.ClusterID,
 		cfg.Directory.DirectoryID, cfg.Directory.Path())
 	for _, l := range cfg.Listeners {
 		fmt.Fprintf(stdout, "  listener %s://%s\n", l.Name, l.Addr())
 	}
-	err = c.Run(ctx)
+	if flags.http != "" {
+		shut, at, err := serveHTTP(flags.http, raftCollector{c}, nodeHealth(c), log)
+		if err != nil {
+			return &exitError{exitRuntime, errors.Join(err, closeConfig(cfg))}
+		}
+		defer shut()
+		fmt.Fprintf(stdout, "  http://%s/metrics\n", at)
+	}
+	err = runAbove(ctx, c, above, log)
 	if errors.Is(err, controller.ErrShutdownTimeout) {
 		log.Warn().Err(err).Msg("Graceful shutdown timed out")
 		err = nil
@@ -98,14 +109,23 @@ func join(ctx context.Context, flags *joinFlags, stdout, stderr io.Writer) error
 	return nil
 }
 
+// closeConfig closes what joinConfig has opened.
+func closeConfig(cfg *controller.Config) error {
+	err := cfg.Directory.Close()
+	for _, l := range cfg.Listeners {
+		err = errors.Join(err, l.Close())
+	}
+	return err
+}
+
 // joinConfig makes of the flags and the property file what the node is made of, and opens its directory and its listener.
-func joinConfig(flags *joinFlags, log zerolog.Logger) (*controller.Config, error) {
+func joinConfig(flags *joinFlags, log zerolog.Logger) (*controller.Config, *properties.Node, error) {
 	if flags.as != "observer" && flags.as != "voter" {
-		return nil, usageError("--as %q: want observer or voter", flags.as)
+		return nil, nil, usageError("--as %q: want observer or voter", flags.as)
 	}
 	node, err := properties.Read(flags.config)
 	if err != nil {
-		return nil, usageError("%w", err)
+		return nil, nil, usageError("%w", err)
 	}
 	for _, name := range node.Ignored {
 		log.Warn().Str("property", name).Msg("a property of the file is without effect here")
@@ -126,24 +146,24 @@ func joinConfig(flags *joinFlags, log zerolog.Logger) (*controller.Config, error
 		cfg.Limits.Idle = 1 << 60 // never
 	}
 	if !cfg.Observer && !node.Controller {
-		return nil, usageError("%s: process.roles has no controller, so the node cannot be a voter; --as observer follows like a broker", flags.config)
+		return nil, nil, usageError("%s: process.roles has no controller, so the node cannot be a voter; --as observer follows like a broker", flags.config)
 	}
 	if cfg.Leadership, err = controller.ParseLeadership(flags.leadership); err != nil {
-		return nil, usageError("--on-leadership %w", err)
+		return nil, nil, usageError("--on-leadership %w", err)
 	}
 	if cfg.Profile, err = compat.ByRelease(flags.release); err != nil {
-		return nil, usageError("--release: %w", err)
+		return nil, nil, usageError("--release: %w", err)
 	}
 	if cfg.Directory, err = storage.OpenDirectory(storage.OS(), node.MetadataDir, storage.Identity{NodeID: node.ID}); err != nil {
-		return nil, &exitError{exitRuntime, err}
+		return nil, nil, &exitError{exitRuntime, err}
 	}
 	if !node.Controller { // a broker has no controller listener
-		return cfg, nil
+		return cfg, node, nil
 	}
 	if err := listenControllers(cfg, node); err != nil {
-		return nil, errors.Join(err, cfg.Directory.Close())
+		return nil, nil, errors.Join(err, cfg.Directory.Close())
 	}
-	return cfg, nil
+	return cfg, node, nil
 }
 
 // dialController connects with the protocol and credentials that controllers use among themselves.

@@ -216,7 +216,7 @@ func (o *proxyOptions) serve(cmd *cobra.Command, p *proxy.Proxy, cfg *proxy.Conf
 	defer stop()
 	var httpErr error
 	if o.http != "" {
-		shut, addr, err := serveHTTP(o.http, p, cfg.Log)
+		shut, addr, err := serveProxy(o.http, p, cfg.Log)
 		if err != nil {
 			httpErr = err
 			stop() // what has been started ends in order

@@ -21,17 +21,22 @@ import (
 // statsSource is what the metrics are read from at each scrape.
 type statsSource interface{ Stats() proxy.Stats }
 
+// serveProxy serves the proxy's metrics and health.
+func serveProxy(addr string, source statsSource, log zerolog.Logger) (shut func(), at string, err error) {
+	return serveHTTP(addr, proxyCollector{source}, func(w http.ResponseWriter, _ *http.Request) { writeHealth(w, source.Stats()) }, log)
+}
+
 // serveHTTP serves /metrics and /healthz until shut is called.
-func serveHTTP(addr string, source statsSource, log zerolog.Logger) (shut func(), at string, err error) {
+func serveHTTP(addr string, metrics prometheus.Collector, health http.HandlerFunc, log zerolog.Logger) (shut func(), at string, err error) {
 	ln, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, "", fmt.Errorf("serve http at %s: %w", addr, err)
 	}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(proxyCollector{source})
+	registry.MustRegister(metrics)
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeHealth(w, source.Stats()) })
+	mux.HandleFunc("GET /healthz", health)
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	done := make(chan struct{})
 	go func() {

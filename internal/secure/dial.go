@@ -53,7 +53,11 @@ func (c *Config) client(ctx context.Context, conn net.Conn, address string) (net
 // explainTLS says what usually stands behind an error of the TLS handshake.
 func explainTLS(err error) error {
 	var record tls.RecordHeaderError
+	var untrusted *tls.CertificateVerificationError
+	var alert tls.AlertError
 	switch {
+	case errors.As(err, &untrusted) || errors.As(err, &alert):
+		return fmt.Errorf("%w: TLS handshake: %w", ErrAuthentication, err)
 	case errors.As(err, &record):
 		return fmt.Errorf("the peer does not speak TLS: %w", err)
 	case closed(err):

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"time"
@@ -134,6 +135,10 @@ func (p *peer) hangUp() {
 func (p *peer) failed(o *outbound, err error) *message {
 	code := kraft.BrokerNotAvailable
 	var auth *AuthenticationError
+	var alert tls.AlertError // how a peer of TLS 1.3 says that it does not take a certificate
+	if errors.As(err, &auth) || errors.As(err, &alert) {
+		p.cfg.Log.Warn().Err(err).Stringer("peer", o.to.Address).Msg("this node and the peer do not take each other's credentials")
+	}
 	switch {
 	case errors.Is(err, ErrNoVersion) || errors.Is(err, wire.ErrNotEncodable):
 		code = kraft.UnsupportedVersion
