@@ -1,0 +1,97 @@
+package mixed
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudy-kafka/understudy/compat/kafka"
+	"github.com/understudy-kafka/understudy/compat/kafka/kafkatest"
+	"github.com/understudy-kafka/understudy/internal/secure"
+	"github.com/understudy-kafka/understudy/kraft"
+)
+
+// TestKafka_SecureQuorumIsJoinedAsVoter: ours votes in a quorum whose controllers want certificates and passwords of each other. With the
+// leader gone its vote and its acknowledgement are needed. Wrong credentials are told in its log, with the peer.
+func TestKafka_SecureQuorumIsJoinedAsVoter(t *testing.T) {
+	needKafka(t)
+	protocols := []secure.Protocol{secure.SASLSSL}
+	if kafkatest.Matrix() {
+		protocols = secure.Protocols[1:]
+	}
+	for _, p := range protocols {
+		t.Run(p.String(), func(t *testing.T) {
+			ctx := kafkatest.Deadline(t, 2*time.Minute)
+			s := kafkatest.Secure(t, p)
+			q := kafkatest.New(t, kafka.Config{
+				Release: kafka.MustRelease("4.4.0"), Voters: kafka.Static, Timeouts: quick, Source: source(t, ours), Properties: s.Properties,
+				AdminProperties: s.Properties,
+			})
+			must(t, q.Start(ctx))
+			must(t, q.WaitReady(ctx))
+			leader := kafkaLeads(ctx, t, q, -1)
+			must(t, q.Kill(leader.Node))
+			next := kafkaLeads(ctx, t, q, leader.Epoch)
+			if next.Node != 3-leader.Node {
+				t.Fatalf("%v leads after %v", next, leader)
+			}
+			must(t, q.WaitReady(ctx, next.Node, ours))
+			must(t, q.Err())
+
+			must(t, q.Stop(ctx, ours))
+			spoil(t, q, s)
+			must(t, q.Start(ctx, ours))
+			refusal := []string{"do not take each other's credentials", "connection to " + q.Node(next.Node).Listener}
+			if p == secure.SSL {
+				refusal = append(refusal, "unknown authority")
+			} else {
+				refusal = append(refusal, "the peer refused user", "stranger")
+			}
+			waitLog(ctx, t, q, ours, refusal...)
+		})
+	}
+}
+
+// spoil gives ours credentials that the others do not take.
+func spoil(t *testing.T, q *kafka.Quorum, s kafkatest.Security) {
+	t.Helper()
+	bad := maps.Clone(s.Properties)
+	if s.Protocol.SASL() {
+		for name, value := range bad {
+			if strings.HasSuffix(name, "sasl.jaas.config") {
+				edit(t, q, ours, name, strings.Replace(value, `username="`+kafkatest.SASLUser+`"`, `username="stranger"`, 1))
+			}
+		}
+		return
+	}
+	other := kafkatest.Secure(t, secure.SSL).Properties // of another authority, which trusts only itself
+	for _, name := range []string{"ssl.keystore.location", "ssl.truststore.location"} {
+		edit(t, q, ours, name, other[name])
+	}
+}
+
+// waitLog waits until a line of a node's log has all of the texts.
+func waitLog(ctx context.Context, t *testing.T, q *kafka.Quorum, id kraft.NodeID, texts ...string) {
+	t.Helper()
+	for {
+		text, err := os.ReadFile(filepath.Clean(q.Node(id).LogFile))
+		must(t, err)
+		for line := range strings.Lines(string(text)) {
+			found := true
+			for _, want := range texts {
+				found = found && strings.Contains(line, want)
+			}
+			if found {
+				return
+			}
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("node %v does not say %q; its log ends with\n%s", id, texts, text[max(0, len(text)-3000):])
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}

@@ -1,0 +1,197 @@
+package mixed
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudy-kafka/understudy/compat/kafka"
+	"github.com/understudy-kafka/understudy/compat/kafka/kafkatest"
+	"github.com/understudy-kafka/understudy/kraft"
+)
+
+// staying has the nodes of ours keep the leadership.
+func staying(source kafka.Source) kafka.Source {
+	return func(ctx context.Context, release kafka.Release) (kafka.Dist, error) {
+		d, err := source(ctx, release)
+		return stayers{d}, err
+	}
+}
+
+type stayers struct{ kafka.Dist }
+
+func (d stayers) Command(ctx context.Context, jvm kafka.JVM, class string, args ...string) *exec.Cmd {
+	cmd := d.Dist.Command(ctx, jvm, class, args...)
+	if cmd.Path == builtBinary && cmd.Args[1] == "join" {
+		cmd.Args = append(cmd.Args, "--on-leadership", "stay")
+	}
+	return cmd
+}
+
+// voters waits until Kafka's tool says that exactly these are the voters, each under its own directory id.
+func voters(ctx context.Context, t *testing.T, q *kafka.Quorum, want ...kraft.NodeID) kafka.Description {
+	t.Helper()
+	for {
+		d, err := q.Describe(ctx)
+		must(t, err)
+		right := len(d.Voters) == len(want)
+		for i, id := range want {
+			right = right && d.Voters[i].Key == (kraft.ReplicaKey{ID: id, DirectoryID: q.Node(id).Directory})
+		}
+		if right {
+			return d
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("the voters are %v, want %v", d.Voters, want)
+		}
+	}
+}
+
+// edit changes a line of a node's property file.
+func edit(t *testing.T, q *kafka.Quorum, id kraft.NodeID, name, value string) {
+	t.Helper()
+	file := q.Node(id).ConfigFile
+	text, err := os.ReadFile(file)
+	must(t, err)
+	var kept []string
+	for l := range strings.Lines(string(text)) {
+		if !strings.HasPrefix(l, name+"=") {
+			kept = append(kept, l)
+		}
+	}
+	must(t, os.WriteFile(file, []byte(strings.Join(kept, "")+name+"="+value+"\n"), 0o644))
+}
+
+// TestKafka_VotersAreChangedByKafkasTools: Kafka's own tool makes our node a voter and takes it out again; while ours leads it does the same
+// with a controller of Kafka. A new address is told by UpdateRaftVoter, and with auto-join the node makes itself a voter.
+func TestKafka_VotersAreChangedByKafkasTools(t *testing.T) {
+	needKafka(t)
+	releases := []string{"4.4.0"}
+	if kafkatest.Matrix() {
+		releases = []string{"4.4.0", "4.2.1", "4.0.0"}
+	}
+	for _, release := range releases {
+		t.Run(release, func(t *testing.T) {
+			ctx := kafkatest.Deadline(t, 3*time.Minute)
+			r := kafka.MustRelease(release)
+			q := kafkatest.New(t, kafka.Config{Release: r, Voters: kafka.Standalone, Timeouts: quick, Source: staying(source(t, ours))})
+			must(t, q.Start(ctx, 1, ours))
+			must(t, q.AddController(ctx, ours))
+			voters(ctx, t, q, 1, ours)
+
+			must(t, q.Start(ctx, 2))
+			must(t, q.AddController(ctx, 2))
+			must(t, q.WaitReady(ctx, 1, 2, ours))
+			lead := oursStays(ctx, t, q)
+			must(t, q.RemoveController(ctx, 2))
+			voters(ctx, t, q, 1, ours)
+			must(t, q.AddController(ctx, 2))
+			if d := voters(ctx, t, q, 1, 2, ours); d.Leader != ours || d.Epoch != lead.Epoch {
+				t.Errorf("ours has not led all the time: %+v", d)
+			}
+
+			moves(ctx, t, q)
+			must(t, q.RemoveController(ctx, ours))
+			d := voters(ctx, t, q, 1, 2)
+			if r.AtLeast(4, 2) {
+				joinsItself(ctx, t, q)
+			} else if d.Leader == ours {
+				t.Errorf("ours leads and is no voter: %+v", d)
+			}
+			must(t, q.Err())
+		})
+	}
+}
+
+// oursStays makes ours the leader: the only one with the whole log.
+func oursStays(ctx context.Context, t *testing.T, q *kafka.Quorum) kafka.Elected {
+	t.Helper()
+	leader, err := q.WaitLeader(ctx)
+	must(t, err)
+	if leader.Node == ours {
+		return leader
+	}
+	behind := 3 - leader.Node
+	must(t, q.Pause(behind))
+	must(t, q.WriteMetadata(ctx, "missed", 5))
+	must(t, q.Kill(leader.Node))
+	must(t, q.Resume(behind))
+	for above := leader.Epoch; ; {
+		e, err := q.WaitEpochAbove(ctx, above)
+		must(t, err)
+		if e.Node == ours {
+			must(t, q.Restart(ctx, leader.Node))
+			must(t, q.WaitReady(ctx, 1, 2, ours))
+			return e
+		}
+		above = e.Epoch
+	}
+}
+
+// moves restarts ours at another port: its entry among the voters follows.
+func moves(ctx context.Context, t *testing.T, q *kafka.Quorum) {
+	t.Helper()
+	ports, err := kafka.TakePorts(1)
+	must(t, err)
+	address := "CONTROLLER://127.0.0.1:" + itoa(ports[0])
+	must(t, q.Stop(ctx, ours))
+	edit(t, q, ours, "listeners", address)
+	edit(t, q, ours, "advertised.listeners", address)
+	must(t, q.Start(ctx, ours))
+	for {
+		d, err := q.Describe(ctx)
+		must(t, err)
+		for _, v := range d.Voters {
+			for _, e := range v.Endpoints {
+				if v.Key.ID == ours && strings.HasSuffix(e, ":"+itoa(ports[0])) {
+					return
+				}
+			}
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("the voters are %v: ours does not listen at %s", d.Voters, address)
+		}
+	}
+}
+
+// joinsItself restarts ours, which is no voter, with auto-join.
+func joinsItself(ctx context.Context, t *testing.T, q *kafka.Quorum) {
+	t.Helper()
+	must(t, q.Stop(ctx, ours))
+	edit(t, q, ours, "controller.quorum.auto.join.enable", "true")
+	must(t, q.Start(ctx, ours))
+	voters(ctx, t, q, 1, 2, ours)
+}
+
+// TestMatrix_KRaftVersionIsRaisedWithOurs: Kafka's tool turns a static quorum into a dynamic one; ours has told the leader who it is.
+func TestMatrix_KRaftVersionIsRaisedWithOurs(t *testing.T) {
+	needKafka(t)
+	if !kafkatest.Matrix() {
+		t.Skip("make test-matrix runs it")
+	}
+	for _, release := range []string{"4.4.0", "4.1.2"} {
+		t.Run(release, func(t *testing.T) {
+			ctx := kafkatest.Deadline(t, 2*time.Minute)
+			q := kafkatest.New(t, kafka.Config{Release: kafka.MustRelease(release), Voters: kafka.Static, Timeouts: quick, Source: source(t, ours)})
+			_, err := q.StartAll(ctx)
+			must(t, err)
+			for {
+				err := q.UpgradeKRaftVersion(ctx)
+				if err == nil {
+					break
+				}
+				if ctx.Err() != nil {
+					t.Fatal(err)
+				}
+			}
+			voters(ctx, t, q, 1, 2, ours)
+			must(t, q.Err())
+		})
+	}
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
