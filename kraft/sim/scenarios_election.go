@@ -36,8 +36,7 @@ var electionScenarios = []Scenario{
 			"were committed.",
 		Options: five,
 		Play: func(s *Stage) {
-			s.Elect(1)
-			s.Write(1, 1)
+			s.Begin()
 			s.Isolate(1, 2)
 			s.Append(1, 3)
 			s.Write(s.Another(1, 2), 1)
@@ -181,8 +180,7 @@ var electionScenarios = []Scenario{
 			"next (KAFKA-10527, KAFKA-10661). Leading on, it could write other records at the same offset and epoch.",
 		Options: three,
 		Play: func(s *Stage) {
-			s.Elect(1)
-			s.Write(1, 1)
+			s.Begin()
 			s.Crash(1, keepsAll)
 			s.Start(1)
 			s.Elect(2)

@@ -14,8 +14,7 @@ var hazardScenarios = []Scenario{
 			"kraft.version 1 the new disk is another replica (KIP-853; see disk-replaced).",
 		Options: three, Violates: breaks(safety.LeaderCompleteness),
 		Play: func(s *Stage) {
-			s.Elect(1)
-			s.Write(1, 1)
+			s.Begin()
 			s.Isolate(3)
 			s.Write(1, 2)
 			s.Committed(1, 2)
@@ -38,9 +37,7 @@ var hazardScenarios = []Scenario{
 		},
 		Violates: breaks(safety.LeaderCompleteness),
 		Play: func(s *Stage) {
-			s.Elect(1)
-			s.Write(1, 1)
-			s.Committed(2)
+			s.Begin(2)
 			s.Run(300)
 			n := s.node(1)
 			n.crashMode = losesTail
@@ -62,9 +59,7 @@ var hazardScenarios = []Scenario{
 			"three.",
 		Options: func() Options { return dynamic(staged(2, latest)) },
 		Play: func(s *Stage) {
-			s.Elect(1)
-			s.Write(1, 1)
-			s.Committed(1, 2)
+			s.Begin(1, 2)
 			s.Isolate(1)
 			s.remove(1, 1)
 			s.Run(50)
@@ -83,9 +78,7 @@ var hazardScenarios = []Scenario{
 			"voter by its own log and does not stand. After a removal that timed out, see who leads before you remove another voter.",
 		Options: func() Options { return dynamic(three()) },
 		Play: func(s *Stage) {
-			s.Elect(1)
-			s.Write(1, 1)
-			s.Committed(1, 2, 3)
+			s.Begin(1, 2, 3)
 			s.Hold(holding(3, 1, kraft.FetchAPI, false))
 			s.remove(1, 1)
 			s.Run(2_010)
@@ -109,9 +102,7 @@ var hazardScenarios = []Scenario{
 			"and grow a quorum of one while nothing else happens.",
 		Options: func() Options { return spare(dynamic(staged(1, latest)), 1) },
 		Play: func(s *Stage) {
-			s.Elect(1)
-			s.Write(1, 1)
-			s.Committed(2)
+			s.Begin(2)
 			s.Hold(holding(1, 2, kraft.APIVersionsAPI, false))
 			s.w.addVoter(s.node(1), s.node(2))
 			s.Run(50)
@@ -138,9 +129,7 @@ var hazardScenarios = []Scenario{
 		},
 		Violates: breaks(safety.VotersOnly),
 		Play: func(s *Stage) {
-			s.Elect(1)
-			s.Write(1, 1)
-			s.Committed(1, 2, 3)
+			s.Begin(1, 2, 3)
 			s.Isolate(1)
 			s.Append(1, 5)
 			s.Run(50)
@@ -199,9 +188,7 @@ var hazardScenarios = []Scenario{
 			"node that is told so and does not lead ends (KafkaRaftClient.maybeTransition), again and again until another one is elected.",
 		Options: func() Options { return dynamic(three()) },
 		Play: func(s *Stage) {
-			s.Elect(1)
-			s.Write(1, 1)
-			s.Committed(1, 2, 3)
+			s.Begin(1, 2, 3)
 			s.Wipe(1)
 			s.w.choice = 1
 			s.Start(1)
@@ -217,9 +204,7 @@ var hazardScenarios = []Scenario{
 			"Prospective it asks for PreVotes that are refused because of their key (INVALID_VOTER_KEY), with no pause in between.",
 		Options: func() Options { return dynamic(three()) },
 		Play: func(s *Stage) {
-			s.Elect(1)
-			s.Write(1, 1)
-			s.Committed(1, 2, 3)
+			s.Begin(1, 2, 3)
 			s.Wipe(3)
 			s.Start(3)
 			s.Write(1, 1)

@@ -12,8 +12,7 @@ var logScenarios = []Scenario{
 			"its log ends elsewhere and answers with a diverging epoch; node 1 cuts its log off there (KIP-595).",
 		Options: three,
 		Play: func(s *Stage) {
-			s.Elect(1)
-			s.Write(1, 1)
+			s.Begin()
 			s.Isolate(1)
 			s.Append(1, 3)
 			s.Run(50)
@@ -32,8 +31,7 @@ var logScenarios = []Scenario{
 			"LeaderState.maybeUpdateHighWatermark).",
 		Options: three,
 		Play: func(s *Stage) {
-			s.Elect(1)
-			s.Write(1, 1)
+			s.Begin()
 			s.Isolate(1)
 			s.Append(1, 2)
 			s.Run(50)
@@ -52,8 +50,7 @@ var logScenarios = []Scenario{
 			"same, on the follower that is elected.",
 		Options: three,
 		Play: func(s *Stage) {
-			s.Elect(1)
-			s.Write(1, 1)
+			s.Begin()
 			s.Run(600)
 			n := s.node(1)
 			n.crashMode = losesTail
@@ -125,8 +122,7 @@ var logScenarios = []Scenario{
 			"and fetches again.",
 		Options: three,
 		Play: func(s *Stage) {
-			s.Elect(1)
-			s.Write(1, 1)
+			s.Begin()
 			s.node(2).diskFull = true
 			s.Append(1, 1)
 			s.Until("node 2 is down", func() bool { return !s.node(2).up() })
@@ -159,8 +155,7 @@ var logScenarios = []Scenario{
 			"the answers find nobody who waits for them.",
 		Options: three,
 		Play: func(s *Stage) {
-			s.Elect(1)
-			s.Write(1, 1)
+			s.Begin()
 			s.Hold(func(m *message) bool { return m.from.id == 1 && m.to.id == 3 || m.from.id == 3 && m.to.id == 1 })
 			s.Run(5_000)
 			s.Write(1, 1)
@@ -213,9 +208,7 @@ var logScenarios = []Scenario{
 }
 
 func playObserver(s *Stage) {
-	s.Elect(1)
-	s.Write(1, 1)
-	s.Committed(4)
+	s.Begin(4)
 	s.Cut(4, 1)
 	s.Run(9_000)
 	s.Heal()

@@ -17,9 +17,7 @@ var voterScenarios = []Scenario{
 			"set counts as soon as it is written, so the record is committed by a majority of four (KIP-853).",
 		Options: func() Options { return spare(dynamic(three()), 1) },
 		Play: func(s *Stage) {
-			s.Elect(1)
-			s.Write(1, 1)
-			s.Committed(4)
+			s.Begin(4)
 			s.w.addVoter(s.node(1), s.node(4))
 			s.Until("node 4 is a voter", func() bool { return s.votersOf(4) == 4 })
 			s.Committed(1, 2, 3, 4)
@@ -32,8 +30,7 @@ var voterScenarios = []Scenario{
 		Options: func() Options { return spare(dynamic(three()), 1) },
 		Play: func(s *Stage) {
 			s.Hold(holding(4, 0, kraft.FetchAPI, false))
-			s.Elect(1)
-			s.Write(1, 1)
+			s.Begin()
 			s.w.addVoter(s.node(1), s.node(4))
 			s.Run(3_000)
 			s.Say("the leader counts %d voters", s.votersOf(1))
@@ -45,8 +42,7 @@ var voterScenarios = []Scenario{
 			"resigns and they elect a leader (KAFKA-16530, KAFKA-17604).",
 		Options: func() Options { return dynamic(three()) },
 		Play: func(s *Stage) {
-			s.Elect(1)
-			s.Write(1, 1)
+			s.Begin()
 			s.w.removeVoter(s.node(1), 1)
 			s.Role(1, kraft.ResignedRole)
 			s.Another(1)
@@ -58,9 +54,7 @@ var voterScenarios = []Scenario{
 			"do not meet.",
 		Options: func() Options { return spare(dynamic(three()), 2) },
 		Play: func(s *Stage) {
-			s.Elect(1)
-			s.Write(1, 1)
-			s.Committed(4, 5)
+			s.Begin(4, 5)
 			s.w.addVoter(s.node(1), s.node(4))
 			s.w.addVoter(s.node(1), s.node(5))
 			s.Until("node 4 is a voter", func() bool { return s.votersOf(1) == 4 })
@@ -89,9 +83,7 @@ var voterScenarios = []Scenario{
 			"operator removes the old key and adds the new one, while there is a leader to do it (KAFKA-14205, KAFKA-17426).",
 		Options: func() Options { return dynamic(three()) },
 		Play: func(s *Stage) {
-			s.Elect(1)
-			s.Write(1, 1)
-			s.Committed(1, 2, 3)
+			s.Begin(1, 2, 3)
 			s.Wipe(3)
 			s.Start(3)
 			s.Write(1, 1)
@@ -116,9 +108,7 @@ var voterScenarios = []Scenario{
 			return o
 		},
 		Play: func(s *Stage) {
-			s.Elect(1)
-			s.Write(1, 1)
-			s.Committed(1, 2, 3)
+			s.Begin(1, 2, 3)
 			s.Wipe(3)
 			s.Start(3)
 			s.Until("the old key is gone", func() bool { return s.votersOf(1) == 2 })
@@ -132,8 +122,7 @@ var voterScenarios = []Scenario{
 			"(KAFKA-16538). It writes KRaftVersion and Voters in one batch, and the voters have keys from then on.",
 		Options: three,
 		Play: func(s *Stage) {
-			s.Elect(1)
-			s.Write(1, 1)
+			s.Begin()
 			s.Run(5_000)
 			s.w.note(noteUpgrade, s.node(1), "")
 			s.node(1).call(&kraft.UpgradeKRaftVersion{Epoch: s.node(1).machine.QuorumState().Epoch, Version: 1})
@@ -147,8 +136,7 @@ var voterScenarios = []Scenario{
 			"writes a new Voters record with the same keys.",
 		Options: func() Options { return dynamic(three()) },
 		Play: func(s *Stage) {
-			s.Elect(1)
-			s.Write(1, 1)
+			s.Begin()
 			s.node(2).endpoint++
 			s.Crash(2, keepsAll)
 			s.Start(2)
@@ -162,9 +150,7 @@ var voterScenarios = []Scenario{
 }
 
 func playRemovedRestarts(s *Stage) {
-	s.Elect(1)
-	s.Write(1, 1)
-	s.Committed(1, 2, 3)
+	s.Begin(1, 2, 3)
 	s.w.removeVoter(s.node(1), 3)
 	s.Until("node 3 knows", func() bool { return s.votersOf(3) == 2 && s.node(3).log.HighWatermark == s.node(3).log.End })
 	s.Crash(3, keepsAll)

@@ -74,6 +74,13 @@ func (s *Stage) Elect(id kraft.NodeID) {
 	})
 }
 
+// Begin makes node 1 the leader, which writes a record, and waits until it is committed and these nodes know.
+func (s *Stage) Begin(know ...kraft.NodeID) {
+	s.Elect(1)
+	s.Write(1, 1)
+	s.Committed(know...)
+}
+
 // Another waits until a node that is none of these leads and has committed the beginning of its epoch.
 func (s *Stage) Another(not ...kraft.NodeID) (id kraft.NodeID) {
 	s.Until(fmt.Sprintf("another node than %v leads", not), func() bool {
