@@ -83,3 +83,13 @@ func (c ErrorCode) String() string {
 	}
 	return "error " + strconv.Itoa(int(c))
 }
+
+// ErrorCodeByName returns the error with Kafka's name of it, as [ErrorCode.String] prints it.
+func ErrorCodeByName(name string) (ErrorCode, bool) {
+	for code, known := range errorNames {
+		if known == name {
+			return code, true
+		}
+	}
+	return None, false
+}

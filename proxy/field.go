@@ -22,6 +22,8 @@ type field struct {
 	dir   wire.Direction
 	path  []int // struct field indices from the body; arrays and pointers on the way are passed through
 	value reflect.Value
+	by    int64 // not 0: a number is changed by so much
+	flip  int   // not 0: a bit is turned in this byte, counted from the end
 }
 
 // message is what the request and response types of kmsg have in common.
@@ -38,6 +40,10 @@ func newMessage(key int16, dir wire.Direction) message {
 
 // newField finds the field that a path names and reads the value for it.
 func newField(key int16, dir wire.Direction, path, value string) (*field, error) {
+	change := ""
+	if n := len(path); n > 0 && strings.ContainsRune("+-^", rune(path[n-1])) {
+		path, change = path[:n-1], path[n-1:]
+	}
 	if path == "" {
 		return nil, errors.New("the field's name is missing")
 	}
@@ -65,11 +71,35 @@ func newField(key int16, dir wire.Direction, path, value string) (*field, error)
 	default:
 		return nil, fmt.Errorf("several fields end so: write %s or %s", ending[0].name, ending[1].name)
 	}
+	if change != "" {
+		return changedField(key, dir, &ending[0], change, value)
+	}
 	v, err := parseValue(ending[0].typ, value)
 	if err != nil {
 		return nil, fmt.Errorf("%s of a %s: %w", ending[0].name, title, err)
 	}
 	return &field{key: key, dir: dir, path: ending[0].path, value: v}, nil
+}
+
+// changedField is a field that is changed relative to what it is.
+func changedField(key int16, dir wire.Direction, c *candidate, change, value string) (*field, error) {
+	n, err := strconv.ParseInt(value, 10, 32)
+	if err != nil || n <= 0 {
+		return nil, fmt.Errorf("value %q: want a number from 1 on", value)
+	}
+	f := &field{key: key, dir: dir, path: c.path}
+	kind := c.typ.Kind()
+	switch {
+	case change == "^" && kind == reflect.Slice:
+		f.flip = int(n)
+	case change == "+" && kind >= reflect.Int8 && kind <= reflect.Int64:
+		f.by = n
+	case change == "-" && kind >= reflect.Int8 && kind <= reflect.Int64:
+		f.by = -n
+	default:
+		return nil, fmt.Errorf("%s: + and - change numbers, ^ turns a bit in bytes", c.name)
+	}
+	return f, nil
 }
 
 type candidate struct {
@@ -180,24 +210,31 @@ func (f *field) apply(d *wire.Decoder, body []byte, version int16) ([]byte, bool
 	if err != nil {
 		return nil, false, err
 	}
-	setField(reflect.ValueOf(m).Elem(), f.path, f.value)
+	f.set(reflect.ValueOf(m).Elem(), f.path)
 	changed := m.AppendTo(nil)
 	return changed, !bytes.Equal(changed, body), nil
 }
 
-func setField(v reflect.Value, path []int, value reflect.Value) {
+func (f *field) set(v reflect.Value, path []int) {
 	switch {
+	case len(path) == 0 && f.by != 0:
+		v.SetInt(v.Int() + f.by)
+	case len(path) == 0 && f.flip != 0:
+		if b := bytes.Clone(v.Bytes()); len(b) >= f.flip {
+			b[len(b)-f.flip] ^= 1
+			v.SetBytes(b)
+		}
 	case len(path) == 0:
-		v.Set(value)
+		v.Set(f.value)
 	case v.Kind() == reflect.Slice:
 		for i := range v.Len() {
-			setField(v.Index(i), path, value)
+			f.set(v.Index(i), path)
 		}
 	case v.Kind() == reflect.Pointer:
 		if !v.IsNil() {
-			setField(v.Elem(), path, value)
+			f.set(v.Elem(), path)
 		}
 	default:
-		setField(v.Field(path[0]), path[1:], value)
+		f.set(v.Field(path[0]), path[1:])
 	}
 }

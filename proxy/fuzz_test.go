@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/understudy-kafka/understudy/kraft"
 	"github.com/understudy-kafka/understudy/wire"
 )
 
@@ -55,7 +56,7 @@ func FuzzGate(f *testing.F) {
 				g.introduce(frame)
 			}
 			if ok {
-				if r := set.judge(0, g.client, key, dir); r != nil {
+				if r := set.judge(0, g.client, key, dir, func() kraft.Epoch { return -1 }); r != nil {
 					if _, _, err := r.Field.apply(&d, body, version); err == nil && key != wire.KeyVote {
 						t.Errorf("a rule about Vote takes key %d", key)
 					}

@@ -46,6 +46,9 @@ type held struct {
 	until   int64  // the first frame is delayed until then; 0: it is not
 	delay   *counted
 	telling *telling // a fault to be recorded as soon as what waits has been written
+	again   *counted // the first frame is the copy that this rule makes
+	hole    *counted // frames are swallowed as long as this rule is in force
+	cut     bool     // the connection ends once what waits has been written
 }
 
 // telling is a fault that has been decided and not yet recorded.
@@ -79,6 +82,10 @@ func (l *loop) ungate(f *flow) {
 		if h.telling != nil {
 			l.tellFault(f, h.telling)
 			h.telling = nil
+		}
+		if h.cut {
+			l.close(f.relay, false)
+			return
 		}
 		if f.relay.gate == nil { // no rule concerns this connection after all
 			f.held = nil
@@ -146,39 +153,117 @@ func (l *loop) decide(f *flow, n int) {
 		}
 	}
 	var rule *counted
-	if ok {
-		rule = l.asked.judge(r.upstream, r.gate.client, key, f.dir)
+	switch {
+	case h.again != nil:
+		l.copyFrame(f, n, key, version)
+		return
+	case h.hole != nil && !h.hole.removed:
+		rule = h.hole
+	case ok:
+		h.hole = nil
+		rule = l.asked.judge(r.upstream, r.gate.client, key, f.dir, func() kraft.Epoch { return statedEpoch(&l.decoder, key, version, f.dir, body) })
 	}
 	if rule == nil {
 		l.pass(f, n, key, version)
 		return
 	}
 	l.stats.faults.add(1)
+	l.apply(f, n, rule, body, key, version)
+}
+
+// apply does to the front frame what a rule says.
+func (l *loop) apply(f *flow, n int, rule *counted, body []byte, key, version int16) {
+	h := f.held
+	frame := h.bytes[4:n]
 	switch rule.Action {
-	case Drop, Cut:
+	case Drop, Cut, Blackhole:
 		l.tellFault(f, &telling{rule: rule.index, sent: frame, seen: h.seen})
 		h.drop(n)
 		if rule.Action == Cut {
-			l.close(r, false)
+			l.close(f.relay, false)
 		}
-	case Delay:
-		h.until, h.delay = h.seen+int64(rule.Delay), rule
-		l.timers.at(h.until, func() { l.endDelay(f) })
-	case Mutate:
+		if rule.Action == Blackhole {
+			h.hole = rule
+		}
+	case Delay, Reorder:
+		until := h.seen + int64(rule.Delay)
+		h.until, h.delay = until, rule
+		if rule.Action == Reorder {
+			l.overtaken = append(l.overtaken, f)
+		}
+		l.timers.at(until, func() { l.endDelay(f, until) })
+	case Mutate, Answer:
 		l.mutate(f, n, body, key, version, rule)
+	case Duplicate:
+		h.again = rule
+		twice := append([]byte(nil), h.bytes[:n]...)
+		h.bytes = append(twice, h.bytes...)
+		l.pass(f, n, key, version)
+	case Truncate:
+		if rule.Keep >= n-4 {
+			l.pass(f, n, key, version)
+			return
+		}
+		sent := append([]byte(nil), frame...)
+		short := binary.BigEndian.AppendUint32(nil, uint32(rule.Keep))
+		f.relay.gate.passed(frame, f.dir, key, version)
+		l.deliver(f, n, append(short, frame[:rule.Keep]...), &telling{rule: rule.index, sent: sent, seen: h.seen})
+	case CutAfter:
+		h.cut = true
+		f.relay.gate.passed(frame, f.dir, key, version)
+		l.deliver(f, n, append([]byte(nil), h.bytes[:n]...), &telling{rule: rule.index, seen: h.seen})
 	}
+}
+
+// copyFrame sends the copy that duplicate made of a frame. Nobody sent it, so it is recorded with nothing as sent.
+func (l *loop) copyFrame(f *flow, n int, key, version int16) {
+	h := f.held
+	rule := h.again
+	h.again = nil
+	f.relay.gate.passed(h.bytes[4:n], f.dir, key, version)
+	l.deliver(f, n, append([]byte(nil), h.bytes[:n]...), &telling{rule: rule.index, sent: []byte{}, seen: h.seen})
+}
+
+// overtake lets frames go that wait for another one to reach their receiver, now that f delivered one.
+func (l *loop) overtake(f *flow) {
+	if len(l.overtaken) == 0 {
+		return
+	}
+	list := l.overtaken
+	l.overtaken = nil
+	for _, o := range list {
+		switch {
+		case o.relay.closed || !o.held.delayed() || o.held.delay.Action != Reorder:
+		case o != f && l.receiver(o) == l.receiver(f):
+			l.endDelay(o, o.held.until)
+		default:
+			l.overtaken = append(l.overtaken, o)
+		}
+	}
+}
+
+// receiver is the node that a flow leads to; anyNode if it is not known.
+func (l *loop) receiver(f *flow) kraft.NodeID {
+	switch {
+	case f.dir == wire.Request:
+		return l.asked.upstreams[f.relay.upstream].Node
+	case f.relay.gate != nil:
+		return f.relay.gate.client
+	}
+	return anyNode
 }
 
 // pass lets the front frame through unchanged.
 func (l *loop) pass(f *flow, n int, key, version int16) {
 	f.relay.gate.passed(f.held.bytes[4:n], f.dir, key, version)
 	l.release(f, n)
+	l.overtake(f)
 }
 
-// endDelay lets a delayed frame go.
-func (l *loop) endDelay(f *flow) {
+// endDelay lets a frame go that is delayed until this instant.
+func (l *loop) endDelay(f *flow, until int64) {
 	h, r := f.held, f.relay
-	if r.closed {
+	if r.closed || h == nil || h.until != until {
 		return
 	}
 	rule := h.delay
@@ -201,6 +286,11 @@ func (l *loop) endDelay(f *flow) {
 func (l *loop) mutate(f *flow, n int, body []byte, key, version int16, rule *counted) {
 	frame := f.held.bytes[4:n]
 	changed, differs, err := rule.Field.apply(&l.decoder, body, version)
+	if err == nil && rule.Also != nil {
+		var more bool
+		changed, more, err = rule.Also.apply(&l.decoder, changed, version)
+		differs = differs || more
+	}
 	if err != nil {
 		l.log.warn("fault rule not applied", "rule", rule.Text, "error", err.Error())
 	}

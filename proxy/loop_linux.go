@@ -33,6 +33,7 @@ type loop struct {
 	freeSlots  []int32
 	unsaid     []*relay // closed, but the queue had no room for it
 	timers     timers
+	overtaken  []*flow // hold a frame until another one has reached its receiver
 	draining   bool
 	recent     int64  // see instant
 	entry      entry  // being built
@@ -210,10 +211,7 @@ func (l *loop) add(r *relay) {
 	l.stats.open.add(1)
 	l.stats.opened.add(1)
 	if l.asked.concern(r.upstream, anyNode) {
-		r.gate = newGate()
-		for i := range r.flows {
-			r.flows[i].held = &held{}
-		}
+		r.hold()
 	}
 	l.announce(r)
 	l.watch(r)

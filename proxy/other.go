@@ -18,6 +18,7 @@ import (
 var errPlatform = errors.New("relaying needs Linux: the relay is built on epoll")
 
 type loop struct {
+	asked *rules
 	slept atomic.Bool
 	wake  func()
 }
@@ -43,3 +44,12 @@ func yield() { runtime.Gosched() }
 func newPipe() (stdin, pipe *os.File, err error) { return os.Pipe() }
 
 func startApart(cmd *exec.Cmd, _ int) error { return cmd.Start() }
+
+// AddFault puts a rule in force.
+func (*Proxy) AddFault(*Rule) (FaultRule, error) { return FaultRule{}, errPlatform }
+
+// Faults lists the rules that are in force.
+func (*Proxy) Faults() ([]FaultRule, error) { return nil, errPlatform }
+
+// RemoveFault takes a rule out.
+func (*Proxy) RemoveFault(int) (int, error) { return 0, errPlatform }

@@ -69,7 +69,7 @@ func New(cfg Config) (*Proxy, error) {
 		return nil, err
 	}
 	p.loop = loop
-	p.recorder = newRecorder(&p.cfg, p.queue, p.clock, &loop.slept)
+	p.recorder = newRecorder(&p.cfg, loop.asked.texts, p.queue, p.clock, &loop.slept)
 	loop.wake = p.recorder.wake
 	return p, nil
 }

@@ -43,7 +43,7 @@ type recorder struct {
 	queue     *queue
 	clock     clock
 	upstreams []Upstream
-	faults    []*Rule
+	faults    *ruleTexts
 	sinks     []Sink
 
 	conns   map[uint64]*tapped
@@ -73,9 +73,9 @@ type tappedFlow struct {
 	dead     bool // framing lost
 }
 
-func newRecorder(cfg *Config, q *queue, clk clock, slept *atomic.Bool) *recorder {
+func newRecorder(cfg *Config, faults *ruleTexts, q *queue, clk clock, slept *atomic.Bool) *recorder {
 	return &recorder{
-		queue: q, clock: clk, upstreams: cfg.Upstreams, faults: cfg.Faults, sinks: cfg.Sinks,
+		queue: q, clock: clk, upstreams: cfg.Upstreams, faults: faults, sinks: cfg.Sinks,
 		conns: map[uint64]*tapped{}, slept: slept, wakeup: make(chan struct{}, 1), breath: yield,
 	}
 }
@@ -232,7 +232,7 @@ func (r *recorder) breathe(size int) {
 
 func (r *recorder) fault(c *tapped, e *entry) {
 	sent, delivered := parseFault(e.payload)
-	fault := &recordings.Fault{Rule: r.faults[e.rule].Text, Sent: sent, Delivered: delivered != nil}
+	fault := &recordings.Fault{Rule: r.faults.at(e.rule), Sent: sent, Delivered: delivered != nil}
 	r.frame(&c.flows[e.dir], wire.Frame{Bytes: delivered, Size: len(delivered)}, fault)
 }
 

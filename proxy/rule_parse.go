@@ -39,16 +39,31 @@ const maxDelay = 10 * time.Minute
 
 // ParseRule reads a fault rule:
 //
-//	drop                  MESSAGE [request|response] [from NODE] [to NODE] [nth K | every K | first K]
-//	cut                   MESSAGE …
-//	delay DURATION        MESSAGE …
-//	mutate                MESSAGE [request|response] field PATH=VALUE …
-//	mutate PATH=VALUE     MESSAGE …
+//	drop MESSAGE …                  the receiver never gets it
+//	cut MESSAGE …                   the connection is closed in its place
+//	cut after MESSAGE …             the connection is closed right after it
+//	delay DURATION MESSAGE …        it waits, and what follows on its connection and direction
+//	duplicate MESSAGE …             the receiver gets it twice
+//	reorder [DURATION] MESSAGE …    it waits until another frame reached its receiver; at most a second, if no duration is given
+//	truncate N MESSAGE …            the receiver gets its first N bytes
+//	blackhole MESSAGE …             it and all that follows on its connection and direction is swallowed
+//	partition from NODE to NODE …   everything that one node sends to the other is swallowed
+//	answer ERROR MESSAGE …          its answer carries this error code, such as FENCED_LEADER_EPOCH
+//	mutate MESSAGE field PATH=VALUE …, mutate PATH=VALUE MESSAGE …
 //
-// MESSAGE is a message's name as Kafka has it (Vote, BeginQuorumEpoch, Fetch, …) or any. Without request or response
-// the requests are meant. From and to are the sender and the receiver of the frame: for a response the sender is the
-// node that answers. PATH names a field of the message, with dots; its last parts are enough where only one field ends
-// in them. In arrays the field is set in every element. The words after MESSAGE may stand in any order.
+// MESSAGE is a message's name as Kafka has it (Vote, BeginQuorumEpoch, Fetch, …) or any, and may be followed by any of:
+//
+//	request | response      without either the requests are meant
+//	from NODE, to NODE      sender and receiver of the frame: for a response the sender is the node that answers
+//	NODE->NODE              the same in short, as in Vote 3->1; * stands for any node
+//	after K                 the first K frames are left alone
+//	nth K | every K | first K
+//	epoch E                 only frames that state this epoch
+//	probability P, seed S   only this share of them, such as 0.1; the seed decides which
+//
+// PATH names a field of the message, with dots; its last parts are enough where only one field ends in them. In arrays the field is
+// set in every element. PATH+=N and PATH-=N change a number by so much, PATH^=N turns a bit in the N-th byte from the end of bytes. The words after MESSAGE
+// may stand in any order.
 func ParseRule(text string) (*Rule, error) {
 	p := &ruleParser{text: text, rule: &Rule{Text: text, Key: anyKey, From: anyNode, To: anyNode}}
 	p.split()
@@ -68,6 +83,9 @@ type ruleParser struct {
 	assign   string // PATH=VALUE of a mutation
 	assignAt int
 	had      map[string]bool
+
+	partition bool
+	code      kraft.ErrorCode // of an answer
 }
 
 func (p *ruleParser) split() {
@@ -118,49 +136,97 @@ func (p *ruleParser) parse() error {
 			return err
 		}
 	}
-	if p.rule.Action == Mutate {
-		return p.field()
+	if p.partition && (p.rule.From == anyNode || p.rule.To == anyNode) {
+		return p.fault(len(p.words), "partition needs from NODE and to NODE")
 	}
-	if p.assign != "" {
+	switch {
+	case p.rule.Action == Mutate:
+		return p.field()
+	case p.assign != "":
 		return p.fault(p.assignAt, "only mutate sets a field")
+	case p.rule.Action == Answer:
+		return p.answer()
 	}
 	return nil
 }
 
+// actions are the words that begin a rule.
+var actions = map[string]Action{
+	"drop": Drop, "delay": Delay, "cut": Cut, "mutate": Mutate, "duplicate": Duplicate, "reorder": Reorder, "answer": Answer,
+	"truncate": Truncate, "blackhole": Blackhole, "partition": Drop,
+}
+
+const actionWords = "drop, cut, delay, duplicate, reorder, truncate, blackhole, partition, answer or mutate"
+
 func (p *ruleParser) action() error {
-	word, err := p.next("an action (drop, delay, cut or mutate)")
+	word, err := p.next("an action (" + actionWords + ")")
 	if err != nil {
 		return err
 	}
-	switch word {
-	case "drop":
-		p.rule.Action = Drop
-	case "cut":
-		p.rule.Action = Cut
-	case "mutate":
-		p.rule.Action = Mutate
+	action, ok := actions[word]
+	if !ok {
+		return p.fault(0, "want an action: %s", actionWords)
+	}
+	p.rule.Action = action
+	p.partition = word == "partition"
+	switch action {
+	case Mutate:
 		if p.at < len(p.words) && strings.Contains(p.words[p.at], "=") {
 			p.assign, p.assignAt = p.words[p.at], p.at
 			p.at++
 		}
-	case "delay":
-		p.rule.Action = Delay
-		value, err := p.next("a duration such as 200ms")
+	case Cut:
+		if p.at < len(p.words) && p.words[p.at] == "after" {
+			p.rule.Action = CutAfter
+			p.at++
+		}
+	case Delay:
+		return p.duration()
+	case Reorder:
+		p.rule.Delay = reorderFor
+		if p.at < len(p.words) && p.words[p.at][0] >= '0' && p.words[p.at][0] <= '9' {
+			return p.duration()
+		}
+	case Truncate:
+		n := uint64(0)
+		if err := p.count(&n); err != nil {
+			return err
+		}
+		p.rule.Keep = int(n)
+	case Answer:
+		word, err := p.next("an error such as FENCED_LEADER_EPOCH")
 		if err != nil {
 			return err
 		}
-		d, err := time.ParseDuration(value)
-		if err != nil || d <= 0 || d > maxDelay {
-			return p.fault(p.at-1, "want a duration above 0 and up to %s, such as 200ms", maxDelay)
+		if p.code, ok = kraft.ErrorCodeByName(word); !ok {
+			return p.fault(p.at-1, "no error has this name; want one such as NOT_LEADER_OR_FOLLOWER or FENCED_LEADER_EPOCH")
 		}
-		p.rule.Delay = d
-	default:
-		return p.fault(0, "want an action: drop, delay, cut or mutate")
+		p.rule.Dir = wire.Response
 	}
 	return nil
 }
 
+// reorderFor is how long a frame waits at most to be overtaken, unless the rule says otherwise.
+const reorderFor = time.Second
+
+func (p *ruleParser) duration() error {
+	value, err := p.next("a duration such as 200ms")
+	if err != nil {
+		return err
+	}
+	d, err := time.ParseDuration(value)
+	if err != nil || d <= 0 || d > maxDelay {
+		return p.fault(p.at-1, "want a duration above 0 and up to %s, such as 200ms", maxDelay)
+	}
+	p.rule.Delay = d
+	return nil
+}
+
 func (p *ruleParser) message() error {
+	if p.partition {
+		p.rule.BothWays = true
+		return nil
+	}
 	word, err := p.next("a message name such as Vote, or any,")
 	if err != nil {
 		return err
@@ -186,21 +252,42 @@ func (p *ruleParser) clause() error {
 	at := p.at
 	p.at++
 	group := word
-	switch word {
-	case "request", "response":
+	switch {
+	case word == "request" || word == "response":
 		group = "of request and response"
-	case "nth", "every", "first":
+	case word == "nth" || word == "every" || word == "first":
 		group = "of nth, every and first"
+	case strings.Contains(word, "->"):
+		group = "of from and NODE->NODE"
+		if p.had["from"] || p.had["to"] {
+			return p.fault(at, "only one %s", group)
+		}
+	case word == "from" || word == "to":
+		if p.had["of from and NODE->NODE"] {
+			return p.fault(at, "only one of from and NODE->NODE")
+		}
 	}
 	if p.had[group] {
 		return p.fault(at, "only one %s", group)
 	}
 	p.had[group] = true
+	if strings.Contains(word, "->") {
+		return p.pair(word, at)
+	}
+	return p.word(word, at)
+}
+
+// word reads a clause that begins with this word.
+func (p *ruleParser) word(word string, at int) error {
 	switch word {
-	case "request":
+	case "request", "response":
+		if p.partition || p.rule.Action == Answer {
+			return p.fault(at, "neither partition nor answer takes a direction")
+		}
 		p.rule.Dir = wire.Request
-	case "response":
-		p.rule.Dir = wire.Response
+		if word == "response" {
+			p.rule.Dir = wire.Response
+		}
 	case "from":
 		return p.node(&p.rule.From)
 	case "to":
@@ -211,6 +298,14 @@ func (p *ruleParser) clause() error {
 		return p.count(&p.rule.Every)
 	case "first":
 		return p.count(&p.rule.First)
+	case "after":
+		return p.count(&p.rule.After)
+	case "epoch":
+		return p.epoch()
+	case "probability":
+		return p.probability()
+	case "seed":
+		return p.seed()
 	case "field":
 		value, err := p.next("PATH=VALUE")
 		if err != nil {
@@ -221,9 +316,89 @@ func (p *ruleParser) clause() error {
 		}
 		p.assign, p.assignAt = value, p.at-1
 	default:
-		return p.fault(at, "want request, response, from, to, nth, every, first or field")
+		return p.fault(at, "want request, response, from, to, NODE->NODE, nth, every, first, after, epoch, probability, seed or field")
 	}
 	return nil
+}
+
+// pair reads NODE->NODE.
+func (p *ruleParser) pair(word string, at int) error {
+	from, to, _ := strings.Cut(word, "->")
+	for _, side := range []struct {
+		text string
+		id   *kraft.NodeID
+	}{{from, &p.rule.From}, {to, &p.rule.To}} {
+		if side.text == "*" {
+			continue
+		}
+		n, err := strconv.ParseInt(side.text, 10, 32)
+		if err != nil || n < 0 {
+			return p.fault(at, "want NODE->NODE, such as 3->1; * stands for any node")
+		}
+		*side.id = kraft.NodeID(n)
+	}
+	return nil
+}
+
+func (p *ruleParser) epoch() error {
+	word, err := p.next("an epoch")
+	if err != nil {
+		return err
+	}
+	n, err := strconv.ParseInt(word, 10, 32)
+	if err != nil || n < 0 {
+		return p.fault(p.at-1, "want an epoch: a number from 0 on")
+	}
+	if _, ok := epochField[p.rule.Key]; !ok {
+		return p.fault(p.at-1, "only messages that state an epoch can be chosen by it: %s", epochMessages())
+	}
+	p.rule.Epoch, p.rule.ByEpoch = kraft.Epoch(n), true
+	return nil
+}
+
+func (p *ruleParser) probability() error {
+	word, err := p.next("a share from 0 to 1")
+	if err != nil {
+		return err
+	}
+	share, err := strconv.ParseFloat(word, 64)
+	if err != nil || !(share > 0 && share <= 1) {
+		return p.fault(p.at-1, "want a share above 0 and up to 1, such as 0.1")
+	}
+	p.rule.Probability = share
+	return nil
+}
+
+func (p *ruleParser) seed() error {
+	word, err := p.next("a seed")
+	if err != nil {
+		return err
+	}
+	n, err := strconv.ParseUint(word, 10, 64)
+	if err != nil {
+		return p.fault(p.at-1, "want a seed: a number from 0 on")
+	}
+	p.rule.Seed = n
+	return nil
+}
+
+// answer resolves where the error of an answer stands: in its partitions, or at the top where it has none.
+func (p *ruleParser) answer() error {
+	if p.rule.Key == anyKey {
+		return p.fault(len(p.words), "answer needs the name of one message, not any")
+	}
+	value := strconv.Itoa(int(p.code))
+	f, err := newField(p.rule.Key, wire.Response, "Topics.Partitions.ErrorCode", value)
+	if err != nil {
+		if f, err = newField(p.rule.Key, wire.Response, "ErrorCode", value); err != nil {
+			return p.fault(1, "%v", err)
+		}
+	}
+	p.rule.Field = f
+	if p.rule.Key == wire.KeyVote { // an error grants nothing
+		p.rule.Also, err = newField(p.rule.Key, wire.Response, "VoteGranted", "false")
+	}
+	return err
 }
 
 func (p *ruleParser) node(id *kraft.NodeID) error {

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -20,7 +21,11 @@ func TestRule_TakesEqualsAList(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}
-		frames := make([]bool, 41) // counted from 1
+		after := rapid.IntRange(0, 9).Draw(t, "after")
+		if after > 0 {
+			r.After = uint64(after)
+		}
+		frames := make([]bool, 41) // counted from 1, behind those left alone
 		for i := range frames {
 			switch word {
 			case "nth":
@@ -34,10 +39,32 @@ func TestRule_TakesEqualsAList(t *testing.T) {
 		for i := n; word == "every" && i < len(frames); i += n {
 			frames[i] = true
 		}
+		for i := 1; i <= after; i++ {
+			if r.takes(uint64(i)) {
+				t.Fatalf("%q takes frame %d, of the first %d", text, i, after)
+			}
+		}
 		for i := 1; i < len(frames); i++ {
-			if r.takes(uint64(i)) != frames[i] {
+			if r.takes(uint64(i+after)) != frames[i] {
 				t.Fatalf("%q takes frame %d: %t", text, i, !frames[i])
 			}
 		}
 	})
+}
+
+// A probability takes about its share, the same ones with the same seed and others with another.
+func TestRule_ProbabilityIsDecidedByTheSeed(t *testing.T) {
+	taken := func(seed uint64) (list []uint64) {
+		r := Rule{Probability: 0.25, Seed: seed}
+		for n := uint64(1); n <= 10_000; n++ {
+			if r.takes(n) {
+				list = append(list, n)
+			}
+		}
+		return list
+	}
+	one, again, other := taken(7), taken(7), taken(8)
+	if !slices.Equal(one, again) || slices.Equal(one, other) || len(one) < 2300 || len(one) > 2700 {
+		t.Errorf("%d, %d and %d of 10,000 frames", len(one), len(again), len(other))
+	}
 }

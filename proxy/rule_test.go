@@ -21,6 +21,17 @@ func TestParseRule_ReadsWhatIsWritten(t *testing.T) {
 		{"cut any", with(func(r *Rule) { r.Action = Cut })},
 		{"  cut\tany   response ", with(func(r *Rule) { r.Action, r.Dir = Cut, wire.Response })},
 		{"delay 1.5s Fetch request every 3", with(func(r *Rule) { r.Action, r.Delay, r.Key, r.Every = Delay, 1500*time.Millisecond, 1, 3 })},
+		{"drop Vote 3->1", with(func(r *Rule) { r.Key, r.From, r.To = 52, 3, 1 })},
+		{"duplicate Fetch response 1->*", with(func(r *Rule) { r.Action, r.Key, r.Dir, r.From = Duplicate, 1, wire.Response, 1 })},
+		{"reorder Vote", with(func(r *Rule) { r.Action, r.Key, r.Delay = Reorder, 52, time.Second })},
+		{"reorder 2s Vote after 3", with(func(r *Rule) { r.Action, r.Key, r.Delay, r.After = Reorder, 52, 2*time.Second, 3 })},
+		{"truncate 30 Fetch", with(func(r *Rule) { r.Action, r.Key, r.Keep = Truncate, 1, 30 })},
+		{"cut after Fetch", with(func(r *Rule) { r.Action, r.Key = CutAfter, 1 })},
+		{"blackhole any from 2", with(func(r *Rule) { r.Action, r.From = Blackhole, 2 })},
+		{"partition from 1 to 2", with(func(r *Rule) { r.BothWays, r.From, r.To = true, 1, 2 })},
+		{"partition 1->2", with(func(r *Rule) { r.BothWays, r.From, r.To = true, 1, 2 })},
+		{"drop Vote epoch 7 first 2", with(func(r *Rule) { r.Key, r.Epoch, r.ByEpoch, r.First = 52, 7, true, 2 })},
+		{"drop Vote probability 0.25 seed 9", with(func(r *Rule) { r.Key, r.Probability, r.Seed = 52, 0.25, 9 })},
 		{"drop BeginQuorumEpoch first 10 to 0", with(func(r *Rule) { r.Key, r.First, r.To = 53, 10, 0 })},
 	} {
 		got, err := ParseRule(test.text)
@@ -66,6 +77,23 @@ func TestParseRule_PointsAtTheOffendingWord(t *testing.T) {
 		{"delay Vote", "Vote", "want a duration"},
 		{"delay -1s Vote", "-1s", "want a duration"},
 		{"delay 11m Vote", "11m", "want a duration"},
+		{"reorder 0s Vote", "0s", "want a duration"},
+		{"truncate Vote", "Vote", "want a count"},
+		{"partition from 1", "", "partition needs from NODE and to NODE"},
+		{"partition from 1 to 2 response", "response", "neither partition nor answer"},
+		{"answer NO_SUCH Vote", "NO_SUCH", "no error has this name"},
+		{"answer FENCED_LEADER_EPOCH any", "", "one message, not any"},
+		{"drop Vote 3>1", "3>1", "want request"},
+		{"drop Vote a->1", "a->1", "want NODE->NODE"},
+		{"drop Vote from 3 3->1", "3->1", "only one of from"},
+		{"drop Vote 3->1 to 1", "to", "only one of from"},
+		{"drop any epoch 3", "3", "only messages that state an epoch"},
+		{"drop Vote epoch -3", "-3", "want an epoch"},
+		{"drop Vote probability 1.5", "1.5", "want a share"},
+		{"drop Vote probability NaN", "NaN", "want a share"},
+		{"drop Vote seed x", "x", "want a seed"},
+		{"mutate Vote response field VoteGranted+=1", "VoteGranted+=1", "+ and - change numbers"},
+		{"mutate Fetch response field HighWatermark-=x", "HighWatermark-=x", "want a number from 1 on"},
 		{"delay 200ms", "", "a message name"},
 		{"drop Vote from", "", "a node id is missing"},
 		{"drop Vote from three", "three", "want a node id"},
@@ -109,6 +137,8 @@ func FuzzParseRule(f *testing.F) {
 	for _, text := range []string{
 		"drop Vote from 3 to 1 nth 2", "delay 200ms any response every 2", "cut Fetch first 3",
 		"mutate Vote response field VoteGranted=true from 1 to 3", "mutate ErrorCode=1 Vote response",
+		"reorder Vote 3->1", "partition from 1 to 2", "answer FENCED_LEADER_EPOCH Fetch 2->1 epoch 5", "truncate 20 any probability 0.5 seed 7",
+		"mutate HighWatermark-=5 Fetch response", "blackhole any after 3", "cut after Fetch response *->2",
 	} {
 		f.Add(text)
 	}
@@ -116,7 +146,7 @@ func FuzzParseRule(f *testing.F) {
 		r, err := ParseRule(text)
 		var bad *RuleError
 		switch {
-		case err == nil && (r.Text != text || r.Action > Mutate || r.Delay < 0 || (r.Field != nil) != (r.Action == Mutate)):
+		case err == nil && (r.Text != text || r.Action > Blackhole || r.Delay < 0 || (r.Field != nil) != (r.Action == Mutate || r.Action == Answer)):
 			t.Errorf("%q = %+v", text, r)
 		case err != nil && !errors.As(err, &bad):
 			t.Errorf("%q: %v is no RuleError", text, err)
@@ -164,7 +194,7 @@ func TestRules_TakeTheFramesTheyName(t *testing.T) {
 			{0, 2, 1, wire.Response},
 			{0, 2, 1, wire.Request},
 		} {
-			if set.judge(f.upstream, f.client, f.key, f.dir) != nil {
+			if set.judge(f.upstream, f.client, f.key, f.dir, func() kraft.Epoch { return -1 }) != nil {
 				got += "x"
 			} else {
 				got += "."

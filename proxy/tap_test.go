@@ -26,7 +26,7 @@ func newTapping(limit int) *tapping {
 	cfg.Sinks = []Sink{sink}
 	q, clk := newQueue(limit), newClock()
 	l := &loop{clock: clk, queue: q, asked: newRules(cfg.Upstreams, nil), log: newFolder(cfg.Log), stats: new(counters)}
-	return &tapping{loop: l, rec: newRecorder(cfg, q, clk, new(atomic.Bool)), sink: sink}
+	return &tapping{loop: l, rec: newRecorder(cfg, l.asked.texts, q, clk, new(atomic.Bool)), sink: sink}
 }
 
 // TestRecorder_BreathesAfterABoundedAmountOfWork: on one processor the loop runs between.

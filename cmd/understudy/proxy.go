@@ -37,10 +37,14 @@ controller.quorum.voters or controller.quorum.bootstrap.servers) of each control
 and leave only listeners at HOST:PORT.
 
 A fault rule makes the proxy misbehave on purpose:
-` + faultHelp,
+` + faultHelp + `
+
+` + controlHelp,
 		Example: `  understudy proxy --upstream 1=127.0.0.1:19091=127.0.0.1:9091 --upstream 2=127.0.0.1:19092=127.0.0.1:9092 --upstream 3=127.0.0.1:19093=127.0.0.1:9093
   understudy proxy --config quorum.yaml --record /var/lib/understudy/quorum --rotate-size 1GiB --http :9644
-  understudy proxy --config quorum.yaml --fault 'drop Vote from 3 to 1 nth 2' --fault 'delay 200ms Fetch response to 2'`,
+  understudy proxy --config quorum.yaml --fault 'drop Vote from 3 to 1 nth 2' --fault 'delay 200ms Fetch response to 2'
+  understudy proxy --config quorum.yaml --control unix:/run/understudy.sock
+  curl --unix-socket /run/understudy.sock http://proxy/faults -d 'partition 1->2'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
@@ -48,9 +52,12 @@ A fault rule makes the proxy misbehave on purpose:
 	return cmd
 }
 
-const faultHelp = `  drop MESSAGE | cut MESSAGE | delay 200ms MESSAGE | mutate MESSAGE field PATH=VALUE
-each followed by any of: request, response, from NODE, to NODE, nth K, every K, first K.
-Without request or response the requests are meant. from and to are the sender and the receiver of the frame.`
+const faultHelp = `  drop MESSAGE | cut MESSAGE | cut after MESSAGE | delay 200ms MESSAGE | duplicate MESSAGE | reorder MESSAGE
+  truncate 20 MESSAGE | blackhole MESSAGE | partition 1->2 | answer FENCED_LEADER_EPOCH MESSAGE
+  mutate MESSAGE field PATH=VALUE (also PATH+=N, PATH-=N, and PATH^=N: a bit in the N-th byte from the end)
+each followed by any of: request, response, from NODE, to NODE, 3->1, after K, nth K, every K, first K, epoch E,
+probability P, seed S. Without request or response the requests are meant. from and to are the sender and the receiver
+of the frame, so the answer to Vote 3->1 is Vote response 1->3.`
 
 // proxyOptions are the flags of proxy and record.
 type proxyOptions struct {
@@ -66,6 +73,7 @@ type proxyOptions struct {
 	faults         []string
 	http           string
 	dialFrom       string
+	control        string
 	tapMemory      string
 
 	noCheck        bool
@@ -85,6 +93,7 @@ func (o *proxyOptions) flags(cmd *cobra.Command) {
 	f.StringVar(&o.durability, "durability", "none", "when the recording is forced to the disk: none, interval or frame")
 	f.StringArrayVar(&o.faults, "fault", nil, "a fault rule, such as 'drop Vote from 3 to 1 nth 2'; repeat it for more")
 	f.StringVar(&o.http, "http", "", "serve /metrics and /healthz at this address, such as :9644")
+	f.StringVar(&o.control, "control", "", "serve the control API, which changes fault rules, at unix:PATH or a loopback address")
 	f.StringVar(&o.dialFrom, "dial-from", "", "local address of connections to the controllers, such as 127.0.0.9")
 	f.StringVar(&o.tapMemory, "tap-memory", "64MiB", "the most that may wait for the recorder; beyond it frames are left out of the recording")
 	if o.checked {
@@ -215,10 +224,19 @@ func (o *proxyOptions) serve(cmd *cobra.Command, p *proxy.Proxy, cfg *proxy.Conf
 	ctx, stop := context.WithCancel(cmd.Context())
 	defer stop()
 	var httpErr error
+	if o.control != "" {
+		ln, err := listenControl(o.control)
+		if err != nil {
+			httpErr = err
+			stop()
+		} else {
+			defer serveControl(ln, p, cfg.Log)()
+		}
+	}
 	if o.http != "" {
 		shut, addr, err := serveProxy(o.http, p, cfg.Log)
 		if err != nil {
-			httpErr = err
+			httpErr = errors.Join(httpErr, err)
 			stop() // what has been started ends in order
 		} else {
 			defer shut()
@@ -229,6 +247,10 @@ func (o *proxyOptions) serve(cmd *cobra.Command, p *proxy.Proxy, cfg *proxy.Conf
 		o.summary(out, p, cfg, base)
 	}
 	err := errors.Join(httpErr, p.Run(ctx))
+	var exit *exitError
+	if errors.As(httpErr, &exit) {
+		return httpErr
+	}
 	if err != nil {
 		return &exitError{exitRuntime, err}
 	}
