@@ -2,6 +2,7 @@ package mixed
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
@@ -72,7 +73,7 @@ func TestKafka_VotersAreChangedByKafkasTools(t *testing.T) {
 	needKafka(t)
 	releases := []string{"4.4.0"}
 	if kafkatest.Matrix() {
-		releases = []string{"4.4.0", "4.2.1", "4.0.0"}
+		releases = []string{"4.4.0", "4.0.0"}
 	}
 	for _, release := range releases {
 		t.Run(release, func(t *testing.T) {
@@ -107,28 +108,26 @@ func TestKafka_VotersAreChangedByKafkasTools(t *testing.T) {
 	}
 }
 
-// oursStays makes ours the leader: the only one with the whole log.
+// oursStays makes ours the leader: the only one with the whole log. A machine that is busy may elect another one first.
 func oursStays(ctx context.Context, t *testing.T, q *kafka.Quorum) kafka.Elected {
 	t.Helper()
-	leader, err := q.WaitLeader(ctx)
-	must(t, err)
-	if leader.Node == ours {
-		return leader
-	}
-	behind := 3 - leader.Node
-	must(t, q.Pause(behind))
-	must(t, q.WriteMetadata(ctx, "missed", 5))
-	must(t, q.Kill(leader.Node))
-	must(t, q.Resume(behind))
-	for above := leader.Epoch; ; {
-		e, err := q.WaitEpochAbove(ctx, above)
+	for {
+		leader, err := q.WaitLeader(ctx)
 		must(t, err)
-		if e.Node == ours {
-			must(t, q.Restart(ctx, leader.Node))
-			must(t, q.WaitReady(ctx, 1, 2, ours))
-			return e
+		if leader.Node == ours {
+			return leader
 		}
-		above = e.Epoch
+		behind := 3 - leader.Node
+		must(t, q.Pause(behind))
+		for i := range 2 { // what its Fetch is answered with waits in its socket
+			must(t, q.WriteMetadata(ctx, fmt.Sprintf("missed-%d-%d", leader.Epoch, i), 5))
+		}
+		must(t, q.Kill(leader.Node))
+		must(t, q.Resume(behind))
+		_, err = q.WaitEpochAbove(ctx, leader.Epoch)
+		must(t, err)
+		must(t, q.Restart(ctx, leader.Node))
+		must(t, q.WaitReady(ctx, 1, 2, ours))
 	}
 }
 

@@ -20,10 +20,12 @@ const (
 	keyCreateDelegationToken      int16 = 38
 	keyRenewDelegationToken       int16 = 39
 	keyExpireDelegationToken      int16 = 40
+	keyDescribeDelegationToken    int16 = 41
 	keyElectLeaders               int16 = 43
 	keyAlterPartitionAssignments  int16 = 45
 	keyListPartitionReassignments int16 = 46
 	keyAlterClientQuotas          int16 = 49
+	keyDescribeUserSCRAM          int16 = 50
 	keyAlterPartition             int16 = 56
 	keyAllocateProducerIDs        int16 = 67
 	keyAssignReplicasToDirs       int16 = 73
@@ -52,11 +54,13 @@ var apis = []api{
 	{key: keyCreateDelegationToken, min: 1, max: 3},
 	{key: keyRenewDelegationToken, min: 1, max: 2},
 	{key: keyExpireDelegationToken, min: 1, max: 2},
+	{key: keyDescribeDelegationToken, min: 1, max: 3},
 	{key: keyElectLeaders, max: 2},
 	{key: wire.KeyIncrementalAlterConfigs, max: 1},
 	{key: keyAlterPartitionAssignments, raised: "4.1.0", raisedMax: 1},
 	{key: keyListPartitionReassignments},
 	{key: keyAlterClientQuotas, max: 1},
+	{key: keyDescribeUserSCRAM},
 	{key: wire.KeyAlterUserScramCredentials},
 	{key: keyAlterPartition, min: 2, max: 3},
 	{key: wire.KeyUpdateFeatures, max: 2},

@@ -49,6 +49,10 @@ func setTop(resp kmsg.Response, code int16) bool {
 		r.ErrorCode = code
 	case *kmsg.ExpireDelegationTokenResponse:
 		r.ErrorCode = code
+	case *kmsg.DescribeDelegationTokenResponse:
+		r.ErrorCode = code
+	case *kmsg.DescribeUserSCRAMCredentialsResponse:
+		r.ErrorCode = code
 	case *kmsg.AlterPartitionAssignmentsResponse:
 		r.ErrorCode = code
 	case *kmsg.ListPartitionReassignmentsResponse:

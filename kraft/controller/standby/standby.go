@@ -77,6 +77,8 @@ func (s *Standby) Handle(_ context.Context, r *controller.Request) ([]byte, erro
 		return s.describeCluster(r)
 	case wire.KeySaslHandshake, wire.KeySaslAuthenticate: // the time for them is before the first request of another kind
 		return refuse(r.Key, r.Version, r.Body, kraft.IllegalSaslState)
+	case keyDescribeDelegationToken, keyDescribeUserSCRAM: // listed by Kafka's controllers, which have no handler for them
+		return refuse(r.Key, r.Version, r.Body, kraft.UnknownServerError)
 	}
 	return refuse(r.Key, r.Version, r.Body, kraft.NotController)
 }

@@ -1,0 +1,175 @@
+package mixed
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/understudy-kafka/understudy/compat/kafka"
+	"github.com/understudy-kafka/understudy/compat/kafka/kafkatest"
+	"github.com/understudy-kafka/understudy/kraft"
+	"github.com/understudy-kafka/understudy/wire"
+)
+
+// TestMatrix_OursStandsByAsAControllerOfKafka: beside a real controller of the same release ours lists the same requests and features and the
+// same registered controllers; Kafka's tools that are told only of ours get their answers; and a broker outlives a leader without
+// metadata logic.
+func TestMatrix_OursStandsByAsAControllerOfKafka(t *testing.T) {
+	needKafka(t)
+	if !kafkatest.Matrix() {
+		t.Skip("make test-matrix runs it")
+	}
+	for _, release := range []string{"4.4.0", "4.0.0"} {
+		t.Run(release, func(t *testing.T) {
+			ctx := kafkatest.Deadline(t, 2*time.Minute)
+			q := kafkatest.New(t, kafka.Config{
+				Release: kafka.MustRelease(release), Voters: kafka.Dynamic, Brokers: 1, Timeouts: quick, Source: staying(source(t, ours)),
+			})
+			must(t, q.Start(ctx, 1, 2))
+			must(t, q.WaitReady(ctx, 1, 2))
+			must(t, q.Start(ctx, ours, kafka.FirstBroker))
+			must(t, q.WaitReady(ctx))
+			sameVersions(ctx, t, q)
+			sameControllers(ctx, t, q)
+			if release == "4.4.0" { // each tool is a JVM
+				toolsAskOurs(ctx, t, q)
+				outlives(ctx, t, q)
+			}
+			must(t, q.Err())
+		})
+	}
+}
+
+func ask[T kmsg.Response](ctx context.Context, t *testing.T, n kafka.Node, req kmsg.Request, version int16) T {
+	t.Helper()
+	a, err := kafka.DialAdmin(ctx, n.Listener, "test")
+	must(t, err)
+	defer func() { _ = a.Close() }()
+	req.SetVersion(version)
+	resp, err := a.Request(ctx, req)
+	must(t, err)
+	return resp.(T)
+}
+
+// describeConfigs needs the whole metadata, so ours does not list it.
+const describeConfigs = 32
+
+func sameVersions(ctx context.Context, t *testing.T, q *kafka.Quorum) {
+	t.Helper()
+	versions := func(id kraft.NodeID) (apis, finalized, supported map[string]string) {
+		apis, finalized, supported = map[string]string{}, map[string]string{}, map[string]string{}
+		req := kmsg.NewPtrApiVersionsRequest()
+		req.ClientSoftwareName, req.ClientSoftwareVersion = "test", "1"
+		r := ask[*kmsg.ApiVersionsResponse](ctx, t, q.Node(id), req, 4)
+		for _, k := range r.ApiKeys {
+			apis[wire.Name(k.ApiKey)] = fmt.Sprintf("%d-%d", k.MinVersion, k.MaxVersion)
+		}
+		for _, f := range r.FinalizedFeatures {
+			finalized[f.Name] = fmt.Sprintf("%d-%d", f.MinVersionLevel, f.MaxVersionLevel)
+		}
+		for _, f := range r.SupportedFeatures {
+			supported[f.Name] = fmt.Sprintf("%d-%d", f.MinVersion, f.MaxVersion)
+		}
+		return apis, finalized, supported
+	}
+	theirs, theirFinalized, theirSupported := versions(1)
+	delete(theirs, wire.Name(describeConfigs))
+	mine, finalized, supported := versions(ours)
+	if !maps.Equal(theirs, mine) {
+		for _, name := range slices.Sorted(maps.Keys(theirs)) {
+			if mine[name] != theirs[name] {
+				t.Errorf("%s: Kafka lists %s, ours %q", name, theirs[name], mine[name])
+			}
+			delete(mine, name)
+		}
+		t.Errorf("only ours, or otherwise, lists %v", mine)
+	}
+	if !maps.Equal(theirFinalized, finalized) {
+		t.Errorf("finalized features: Kafka says %v, ours %v", theirFinalized, finalized)
+	}
+	for name, levels := range theirSupported {
+		if supported[name] == "" {
+			t.Errorf("ours does not support %s, of which Kafka knows the levels %s", name, levels)
+		}
+	}
+	t.Logf("supported by Kafka %v, by ours %v", theirSupported, supported)
+}
+
+func sameControllers(ctx context.Context, t *testing.T, q *kafka.Quorum) {
+	t.Helper()
+	known := func(id kraft.NodeID) string {
+		req := kmsg.NewPtrDescribeClusterRequest()
+		req.EndpointType = 2
+		r := ask[*kmsg.DescribeClusterResponse](ctx, t, q.Node(id), req, 1)
+		var all []string
+		for _, b := range r.Brokers {
+			all = append(all, fmt.Sprintf("%d at %s:%d", b.NodeID, b.Host, b.Port))
+		}
+		slices.Sort(all)
+		return fmt.Sprintf("%v %s, %d leads %v", kraft.ErrorCode(r.ErrorCode), r.ClusterID, r.ControllerID, all)
+	}
+	for {
+		theirs, mine := known(1), known(ours)
+		if theirs == mine && strings.Count(theirs, " at ") == 3 {
+			t.Log(theirs)
+			return
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("Kafka knows %s, ours %s", theirs, mine)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+func toolsAskOurs(ctx context.Context, t *testing.T, q *kafka.Quorum) {
+	t.Helper()
+	for _, tool := range []struct {
+		class string
+		args  []string
+		says  string
+	}{
+		{"org.apache.kafka.tools.MetadataQuorumCommand", []string{"describe", "--status"}, q.ClusterID},
+		{"org.apache.kafka.tools.MetadataQuorumCommand", []string{"describe", "--replication"}, "Follower"},
+		{"org.apache.kafka.tools.FeatureCommand", []string{"describe"}, "metadata.version"},
+		{"org.apache.kafka.tools.ClusterTool", []string{"cluster-id"}, q.ClusterID},
+		{"org.apache.kafka.tools.ClusterTool", []string{"list-endpoints"}, "controller"},
+	} {
+		args := slices.Concat([]string{"--bootstrap-controller", q.Node(ours).Listener}, tool.args)
+		if strings.HasSuffix(tool.class, "ClusterTool") { // its options follow the command
+			args = slices.Concat(tool.args, []string{"--bootstrap-controller", q.Node(ours).Listener})
+		}
+		out, err := q.Tool(ctx, tool.class, args...)
+		if err != nil || !strings.Contains(out, tool.says) {
+			t.Errorf("%s %v: %v\n%s", tool.class, args, err, out)
+		}
+	}
+}
+
+// outlives has ours lead for longer than a broker's heartbeats take to be missed, and expects the broker at work again afterwards.
+func outlives(ctx context.Context, t *testing.T, q *kafka.Quorum) {
+	t.Helper()
+	must(t, q.CreateTopics(ctx, 1, "before"))
+	lead := oursStays(ctx, t, q)
+	if r := ask[*kmsg.BrokerHeartbeatResponse](ctx, t, q.Node(ours), kmsg.NewPtrBrokerHeartbeatRequest(), 1); r.ErrorCode != int16(kraft.NotController) {
+		t.Errorf("a heartbeat was answered %v", kraft.ErrorCode(r.ErrorCode))
+	}
+	time.Sleep(3 * time.Second)
+	must(t, q.Stop(ctx, ours)) // it resigns
+	kafkaLeads(ctx, t, q, lead.Epoch)
+	for {
+		err := q.CreateTopics(ctx, 1, "after")
+		if err == nil {
+			return
+		}
+		if ctx.Err() != nil || !q.Running(kafka.FirstBroker) {
+			t.Fatalf("after a leader of ours the broker makes no topic: %v", err)
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+}
