@@ -27,7 +27,7 @@ func TestMatrix_OursStandsByAsAControllerOfKafka(t *testing.T) {
 	}
 	for _, release := range []string{"4.4.0", "4.0.0"} {
 		t.Run(release, func(t *testing.T) {
-			ctx := kafkatest.Deadline(t, 2*time.Minute)
+			ctx := kafkatest.Deadline(t, 5*time.Minute)
 			q := kafkatest.New(t, kafka.Config{
 				Release: kafka.MustRelease(release), Voters: kafka.Dynamic, Brokers: 1, Timeouts: quick, Source: staying(source(t, ours)),
 			})

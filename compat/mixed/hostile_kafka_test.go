@@ -238,7 +238,7 @@ func hostile(epoch kraft.Epoch) map[string][]byte {
 // TestKafka_HostilePeersOfALeaderAreAnsweredOrDropped: whatever arrives, Kafka's poison for Kafka included, the node goes on leading its epoch.
 func TestKafka_HostilePeersOfALeaderAreAnsweredOrDropped(t *testing.T) {
 	needKafka(t)
-	ctx := kafkatest.Deadline(t, time.Minute)
+	ctx := kafkatest.Deadline(t, 3*time.Minute)
 	n := startLone(t, []string{"--standalone"}, "")
 	epoch := n.waitLeads(ctx, t)
 	for name, sent := range hostile(epoch) {

@@ -115,7 +115,7 @@ func (s *brokenServer) versions(conn net.Conn, h wire.RequestHeader, correlation
 // goes on looking.
 func TestKafka_NoAnswerOfABrokenServerEndsANode(t *testing.T) {
 	needKafka(t)
-	ctx := kafkatest.Deadline(t, 2*time.Minute)
+	ctx := kafkatest.Deadline(t, 5*time.Minute)
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	s := &brokenServer{Listener: tcp}

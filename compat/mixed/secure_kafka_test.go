@@ -25,7 +25,7 @@ func TestKafka_SecureQuorumIsJoinedAsVoter(t *testing.T) {
 	}
 	for _, p := range protocols {
 		t.Run(p.String(), func(t *testing.T) {
-			ctx := kafkatest.Deadline(t, 2*time.Minute)
+			ctx := kafkatest.Deadline(t, 5*time.Minute)
 			s := kafkatest.Secure(t, p)
 			q := kafkatest.New(t, kafka.Config{
 				Release: kafka.MustRelease("4.4.0"), Voters: kafka.Static, Timeouts: quick, Source: source(t, ours), Properties: s.Properties,

@@ -77,7 +77,7 @@ func TestKafka_VotersAreChangedByKafkasTools(t *testing.T) {
 	}
 	for _, release := range releases {
 		t.Run(release, func(t *testing.T) {
-			ctx := kafkatest.Deadline(t, 3*time.Minute)
+			ctx := kafkatest.Deadline(t, 5*time.Minute)
 			r := kafka.MustRelease(release)
 			q := kafkatest.New(t, kafka.Config{Release: r, Voters: kafka.Standalone, Timeouts: quick, Source: staying(source(t, ours))})
 			must(t, q.Start(ctx, 1, ours))
@@ -174,7 +174,7 @@ func TestMatrix_KRaftVersionIsRaisedWithOurs(t *testing.T) {
 	}
 	for _, release := range []string{"4.4.0", "4.1.2"} {
 		t.Run(release, func(t *testing.T) {
-			ctx := kafkatest.Deadline(t, 2*time.Minute)
+			ctx := kafkatest.Deadline(t, 5*time.Minute)
 			q := kafkatest.New(t, kafka.Config{Release: kafka.MustRelease(release), Voters: kafka.Static, Timeouts: quick, Source: source(t, ours)})
 			_, err := q.StartAll(ctx)
 			must(t, err)
