@@ -22,18 +22,18 @@ func newDemoCommand() *cobra.Command {
 		Short: "Show the main job end to end: proxy, record, check",
 		Long: `demo shows in three acts what understudy does.
 
-  1  A recorded quorum of Kafka 4.4.0 controllers plays again over real sockets, through the proxy. Its elections
-     appear as they happen, seen by a live checker.
-  2  The frames, the verdict, and the recording.
-  3  The same once more, with one vote answer altered on its way and judged as if the node had sent it.
+  1  Three nodes of this program, each a process on files and sockets of its own, elect a leader behind the proxy; it is killed, the
+     others elect again, and it comes back. All that appears as it happens, seen by a live checker.
+  2  The frames, the verdict, the recording, and what the nodes' own logs say.
+  3  A recorded quorum of Kafka 4.4.0 plays, with one vote answer altered on its way and judged as if the node had sent it.
 
-With --kafka the quorum is a real one: three controllers and a broker are started behind the proxy, topics
+With --recorded the recorded quorum plays in act 1, too. With --kafka the quorum is a real one: three controllers and a broker are started behind the proxy, topics
 are created, and the leader is killed. That needs Java, and Maven for the first run of a release. What understudy saw is
 compared with Kafka's own logs.
 
 The exit code is 0 if everything came out as it should.`,
 		Example: `  understudy demo
-  understudy demo --speed 1                     as slow as it was recorded
+  understudy demo --recorded --speed 1          as slow as it was recorded
   understudy demo --dir recordings -o json
   understudy demo --kafka 4.4.0
   understudy demo --kafka-home /opt/kafka_2.13-4.1.2 --keep --dir my-run`,
@@ -42,6 +42,7 @@ The exit code is 0 if everything came out as it should.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.dir, "dir", "", "where the recordings go; it is made if need be (default a new temporary directory)")
+	f.BoolVar(&o.recorded, "recorded", false, "play the recorded quorum of Kafka in act 1 instead of nodes of this program; --speed implies it")
 	f.Float64Var(&o.speed, "speed", 2.5, "how fast the recorded quorum plays: 1 as recorded, 0 without any wait")
 	f.StringVar(&o.kafka, "kafka", "", "start real controllers of this release instead, such as 4.4.0")
 	f.StringVar(&o.home, "kafka-home", "", "start real controllers from this unpacked Kafka download")
@@ -60,6 +61,7 @@ type demoOptions struct {
 	speed       float64
 	kafka, home string
 	keep        bool
+	recorded    bool
 
 	release kafka.Release // that kafka names
 }
@@ -102,9 +104,12 @@ func (o *demoOptions) run(cmd *cobra.Command) error {
 	if err := s.makeDir(); err != nil {
 		return &exitError{exitRuntime, err}
 	}
-	play := s.recorded
-	if o.kafka != "" || o.home != "" {
+	play := s.own
+	switch {
+	case o.kafka != "" || o.home != "":
 		play = s.real
+	case o.recorded || cmd.Flags().Changed("speed"):
+		play = s.playRecorded
 	}
 	err := play(cmd.Context())
 	if err != nil && o.dir == "" {
@@ -141,6 +146,8 @@ func (o *demoOptions) check(cmd *cobra.Command) error {
 		return usageError("--speed %v: want a number from 0 to 1000", o.speed)
 	case real && cmd.Flags().Changed("speed"):
 		return usageError("--speed is for the recorded quorum; real controllers run at their own speed")
+	case real && o.recorded:
+		return usageError("--recorded and real controllers: want one of them")
 	case o.keep && !real:
 		return usageError("--keep is for --kafka and --kafka-home; recordings are kept anyway")
 	}

@@ -47,8 +47,8 @@ func unexpected(format string, args ...any) error {
 	return &exitError{exitFinding, fmt.Errorf("demo: "+format, args...)}
 }
 
-// recorded plays the three acts with the recorded quorum.
-func (s *show) recorded(ctx context.Context) error {
+// playRecorded plays the three acts with the recorded quorum.
+func (s *show) playRecorded(ctx context.Context) error {
 	quorum, err := demo.Load()
 	if err != nil {
 		return &exitError{exitRuntime, err}

@@ -133,6 +133,7 @@ func TestDemo_RefusesWrongFlags(t *testing.T) {
 		{"release", []string{"--kafka", "newest"}, exitUsage, `"newest"`},
 		{"too old", []string{"--kafka", "3.0.0"}, exitUsage, "3.0.0"},
 		{"speed of real controllers", []string{"--kafka", "4.4.0", "--speed", "1"}, exitUsage, "recorded quorum"},
+		{"both", []string{"--recorded", "--kafka", "4.4.0"}, exitUsage, "one of them"},
 		{"keep of nothing", []string{"--keep"}, exitUsage, "--kafka"},
 		{"no Kafka there", []string{"--kafka-home", full, "--dir", full}, exitUsage, full},
 		{"argument", []string{"4.4.0"}, exitUsage, "4.4.0"},
