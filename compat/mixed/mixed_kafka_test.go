@@ -177,7 +177,7 @@ func (q *quorum) finish() {
 	t.Helper()
 	must(t, q.WriteMetadata(q.ctx, "last", 10))
 	acked := q.load.end()
-	described, err := q.Describe(q.ctx, 1) // the tool begins with DescribeCluster, which is above the raft layer
+	described, err := q.Describe(q.ctx)
 	must(t, err)
 	t.Logf("Kafka's tool: leader %v of epoch %d, high watermark %d, voters %v, observers %v",
 		described.Leader, described.Epoch, described.HighWatermark, described.Voters, described.Observers)
