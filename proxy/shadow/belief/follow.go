@@ -90,13 +90,8 @@ func (j *judge) unjudged(why string) {
 func (j *judge) explainSeen(x *crossing, asked *crossing) {
 	s := step{kind: stepSeen, x: x, old: j.mayBeOld(x)}
 	j.window.push(j, s)
-	before := make([]*hypothesis, 0, maxShown)
-	for _, h := range j.set {
-		if len(before) < maxShown {
-			before = append(before, j.clone(h))
-		}
-	}
-	j.set = j.follow(j.set, s, effort{})
+	before := j.set
+	j.set = j.follow(before, s, effort{})
 	if len(j.set) == 0 && !j.trial {
 		j.stats.Searches++
 		j.set = j.window.search(j)
@@ -127,7 +122,9 @@ func (j *judge) explainSeen(x *crossing, asked *crossing) {
 		j.end("after a divergence")
 	}
 	for _, h := range before {
-		j.free(h)
+		if !s.old {
+			j.free(h)
+		}
 	}
 }
 
@@ -154,7 +151,7 @@ func (j *judge) diverged(x, asked *crossing, before []*hypothesis) {
 		d.Asked = asked.number
 		d.Said += ", asked " + asked.words()
 	}
-	for _, h := range before {
+	for _, h := range before[:min(len(before), maxShown)] {
 		d.Wanted = append(d.Wanted, h.words(x))
 	}
 	if j.c.options.Found != nil {

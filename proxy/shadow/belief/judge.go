@@ -27,6 +27,7 @@ type judge struct {
 	seen     map[fingerprint]*hypothesis
 	accepted map[fingerprint]*hypothesis
 	joined   map[fingerprint]*hypothesis
+	sole     *hypothesis // the first that was accepted, until there is another to compare it with
 	queue    []*hypothesis
 
 	mayCrash bool          // the search is for what a crash may have left
@@ -83,12 +84,16 @@ func (j *judge) explain(set []*hypothesis, x *crossing, e effort) (next []*hypot
 	j.seen, j.accepted = emptied(j.seen), emptied(j.accepted)
 	j.queue = j.queue[:0]
 	j.refused = x.reply && (x.said.top == kraft.BrokerNotAvailable || x.said.err == kraft.BrokerNotAvailable)
+	j.sole = nil
 	for _, h := range set {
 		c := j.clone(h)
-		c.surprises = 0
-		j.enqueue(c)
+		if c.surprises = 0; len(set) > 1 {
+			j.enqueue(c)
+			continue
+		}
+		c.queued = true // nearly every message is explained by the only hypothesis with no hidden step
+		j.queue = append(j.queue, c)
 	}
-	defer j.release()
 	for at := 0; at < len(j.queue); at++ {
 		h := j.queue[at]
 		if j.spent++; j.spent > j.limit() {
@@ -102,10 +107,14 @@ func (j *judge) explain(set []*hypothesis, x *crossing, e effort) (next []*hypot
 			j.done(h)
 			continue
 		}
+		if at == 0 && len(set) == 1 {
+			j.seen[h.fingerprint()] = h
+		}
 		j.expand(h, e, j.enqueue)
 		j.appends(h, x, j.enqueue)
 		j.done(h)
 	}
+	j.release()
 	return next
 }
 
@@ -151,6 +160,14 @@ func (j *judge) done(h *hypothesis) { h.queued = false }
 
 // keep adds a hypothesis to a set, unless it has an equal one.
 func (j *judge) keep(set []*hypothesis, h *hypothesis) []*hypothesis {
+	if len(set) == 0 {
+		j.sole = h
+		return append(set, h)
+	}
+	if j.sole != nil {
+		j.accepted[j.sole.fingerprint()] = j.sole
+		j.sole = nil
+	}
 	key := h.fingerprint()
 	if known := j.accepted[key]; known != nil {
 		known.admit(h, true)

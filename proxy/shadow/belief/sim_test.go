@@ -37,12 +37,14 @@ type sim struct {
 	victim  kraft.NodeID // the node that is not what it should be
 	wrong   func(on bool)
 
-	changedAt int  // the message before which its writing first differed
-	graceful  bool // some processes end on request
-	snapshots bool // nodes take snapshots
-	swallows  bool // the proxy loses requests and answers
-	operated  bool // voters come and go
-	begin     int  // the first message that the checker sees
+	changedAt int            // the message before which its writing first differed
+	graceful  bool           // some processes end on request
+	snapshots bool           // nodes take snapshots
+	swallows  bool           // the proxy loses requests and answers
+	operated  bool           // voters come and go
+	calm      bool           // nothing breaks
+	tap       func(*Message) // sees the messages in place of the checker
+	begin     int            // the first message that the checker sees
 }
 
 type simEvent struct {
@@ -184,7 +186,9 @@ func (s *sim) run(messages int) {
 		n.start()
 	}
 	s.append()
-	s.after(s.r.Int64N(3_000_000), s.disturb)
+	if !s.calm {
+		s.after(s.r.Int64N(3_000_000), s.disturb)
+	}
 	if s.operated {
 		s.after(s.r.Int64N(3_000_000), s.operate)
 	}

@@ -34,7 +34,10 @@ func (s *sim) message(client, server *simNode, r *simRequest, conn ConnID, respo
 			return m
 		}
 	}
-	if s.seen >= s.begin {
+	switch {
+	case s.tap != nil:
+		s.tap(m)
+	case s.seen >= s.begin:
 		s.c.Message(m)
 	}
 	return m

@@ -142,7 +142,7 @@ func (w *window) replay(j *judge, m *mark, early uint8) []*hypothesis {
 	return set
 }
 
-// follow takes a set over a step.
+// follow takes a set over a step. Unless a search goes on, the hypotheses that have to explain a message stay the caller's.
 func (j *judge) follow(set []*hypothesis, s step, e effort) []*hypothesis {
 	if s.x != nil {
 		j.now = s.x.at
@@ -181,7 +181,9 @@ func (j *judge) follow(set []*hypothesis, s step, e effort) []*hypothesis {
 			next = append(next, h)
 			continue
 		}
-		j.free(h)
+		if j.window.replaying {
+			j.free(h)
+		}
 	}
 	return next
 }
