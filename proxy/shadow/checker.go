@@ -20,7 +20,7 @@ type Options struct {
 	// Events is called with what happens, in the order of the stream, if it is set. The event is the callee's.
 	Events func(Event)
 
-	// Tier2 also judges the decisions of each voter by the states that it may be in. Experimental.
+	// Tier2 also judges the decisions of each voter by the states that it may be in.
 	Tier2 bool
 }
 

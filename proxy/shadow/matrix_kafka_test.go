@@ -95,8 +95,11 @@ func (o *observed) judge() *shadow.Report {
 	for _, n := range second.Tier2 {
 		t.Logf("tier 2: %+v", n)
 	}
-	for i := range second.Unexplained { // on trial: elections that overlap with paused leaders are not all explained yet
-		t.Logf("tier 2 cannot explain: %s", second.Unexplained[i].Text)
+	if second.Verdict != shadow.Conforms {
+		t.Errorf("with tier 2: %s %v", second.Verdict, second.Reasons)
+	}
+	for i := range second.Findings {
+		t.Errorf("with tier 2: %s", second.Findings[i].Text)
 	}
 	return r
 }

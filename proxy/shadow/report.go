@@ -28,8 +28,7 @@ type Report struct {
 	To         int64        `json:"to"`
 	Cut        string       `json:"cut,omitempty"` // why the input ended early
 
-	Tier2       []belief.NodeReport `json:"tier2,omitempty"`       // how far the second tier came
-	Unexplained []Finding           `json:"unexplained,omitempty"` // what it cannot explain; no part of the verdict
+	Tier2 []belief.NodeReport `json:"tier2,omitempty"` // how far the second tier came
 }
 
 // NodeReport is the verdict on one node.

@@ -19,14 +19,8 @@ var tier2Rule = Rule{
 	Why:    "the controller decides something that Kafka's does not: whatever it is, the others rely on it",
 }
 
-// second is the second tier, if it is wanted. It is on trial: what it cannot explain is told, and is no part of the verdict.
-type second struct {
-	*belief.Checker
-	unexplained []Finding
-}
-
-// maxUnexplained bounds the messages without an explanation that are told.
-const maxUnexplained = 100
+// second is the second tier, if it is wanted.
+type second struct{ *belief.Checker }
 
 // withTier2 adds the second tier.
 func (c *Checker) withTier2() {
@@ -106,7 +100,7 @@ func (s *second) blind(c *Checker, k *conn, why string, at int64) {
 	}
 }
 
-// unexplained notes what no state explains.
+// unexplained files what no state explains: the node diverges.
 func (c *Checker) unexplained(d belief.Divergence) {
 	says := d.Said
 	if len(d.Wanted) > 0 {
@@ -117,10 +111,7 @@ func (c *Checker) unexplained(d belief.Divergence) {
 	if d.Asked != 0 {
 		list = []Evidence{{Stream: d.Conn.Stream, Conn: d.Conn.ID, Number: d.Asked, At: d.At, Line: "what it answers"}, proof}
 	}
-	if len(c.second.unexplained) >= maxUnexplained {
-		return
-	}
-	c.second.unexplained = append(c.second.unexplained, c.found(&tier2Rule, d.Node, d.Epoch, fmt.Sprint(d.Key), says, list...))
+	c.report(c.found(&tier2Rule, d.Node, d.Epoch, wire.Name(d.Key), says, list...))
 }
 
 // tier2Notes says how far the second tier came.
@@ -128,11 +119,7 @@ func (c *Checker) tier2Notes(r *Report) {
 	if c.second == nil {
 		return
 	}
-	r.Tier2, r.Unexplained = c.second.Report(), slices.Clone(c.second.unexplained)
-	for i := range r.Unexplained {
-		f := &r.Unexplained[i]
-		r.Notes = append(r.Notes, "tier 2 (experimental, no part of the verdict): packet "+fmt.Sprint(f.Proof[len(f.Proof)-1].Number)+": node "+f.Node.String()+": "+f.Text)
-	}
+	r.Tier2 = c.second.Report()
 	for _, n := range r.Tier2 {
 		var reasons []string
 		for why, count := range n.Unjudged {
@@ -143,6 +130,18 @@ func (c *Checker) tier2Notes(r *Report) {
 		if len(reasons) > 0 {
 			text += "; not judged: " + strings.Join(reasons, ", ")
 		}
+		if n.Unjudged[belief.NoProfile] == n.Messages && n.Messages > 0 {
+			text = fmt.Sprintf("tier 2: node %s is of a release that the engine has no profile of: tier 1 only", n.Node)
+		}
 		r.Notes = append(r.Notes, text)
+	}
+}
+
+// tier2Gaps are the reasons for which the second tier keeps a run from conforming: it gave up where there was enough to judge.
+func (r *Report) tier2Gaps(why func(string)) {
+	for _, n := range r.Tier2 {
+		if given := n.Unjudged[belief.TooMany]; given*100 > n.Messages*(100-enough) {
+			why(fmt.Sprintf("tier 2: of %d messages of node %s, %d have %s", n.Messages, n.Node, given, belief.TooMany))
+		}
 	}
 }

@@ -16,8 +16,8 @@ func TestTier2_ExplainsTheCaptures(t *testing.T) {
 			c := New(Options{Tier2: true})
 			capture(t, name, c.Observe)
 			r := c.Finish()
-			if len(r.Findings)+len(r.Unexplained) > 0 || r.Verdict != Conforms {
-				t.Errorf("%v: %+v", r.Verdict, r.Unexplained)
+			if len(r.Findings) > 0 || r.Verdict != Conforms {
+				t.Errorf("%v: %+v", r.Verdict, r.Findings)
 			}
 			if len(r.Tier2) != 3 {
 				t.Errorf("%d nodes are judged", len(r.Tier2))
@@ -55,8 +55,8 @@ func TestTier2_BlamesNobodyMidStream(t *testing.T) {
 				}
 			}
 			r := c.Finish()
-			for i := range r.Unexplained {
-				t.Fatalf("%s from %d: %s", name, begin, r.Unexplained[i].Text)
+			for i := range r.Findings {
+				t.Fatalf("%s from %d: %s", name, begin, r.Findings[i].Text)
 			}
 			for _, n := range r.Tier2 {
 				judged += n.Judged
@@ -149,5 +149,13 @@ func playAltered(t *testing.T, name string, a *alteration, nth int) (changed boo
 	if node < 0 && liar != nil && liar.node != nil { // whose listener it is was learnt later, perhaps
 		node = liar.node.id
 	}
-	return changed, node, report.Unexplained
+	for _, f := range report.Findings {
+		if f.Rule == tier2Rule.ID {
+			findings = append(findings, f)
+		}
+	}
+	if (report.Verdict == Diverges) != (len(report.Findings) > 0) {
+		t.Errorf("%v with %d findings", report.Verdict, len(report.Findings))
+	}
+	return changed, node, findings
 }

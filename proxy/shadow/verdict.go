@@ -79,4 +79,5 @@ func (r *Report) overall() {
 	if r.Judged*100 < r.Decisions*enough {
 		why("less than " + percent(enough) + " of all decisions were judged")
 	}
+	r.tier2Gaps(why)
 }

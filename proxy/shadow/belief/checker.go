@@ -47,6 +47,12 @@ type NodeReport struct {
 	MostBelef int               `json:"mostBeliefs"`
 }
 
+// Reasons for which a message is not judged.
+const (
+	NoProfile = "a release without a profile"
+	TooMany   = "more possible states than are looked at"
+)
+
 // Checker keeps a judge for each voter. It has one owner.
 type Checker struct {
 	options  Options

@@ -60,7 +60,7 @@ func (j *judge) saw(x *crossing) {
 		}
 	}
 	if _, ok := j.c.profiles[j.id]; !ok {
-		j.unjudged("a release without a profile")
+		j.unjudged(NoProfile)
 		return
 	}
 	if j.c.world.voters.Len() < 2 {
@@ -115,7 +115,7 @@ func (j *judge) explainSeen(x *crossing, asked *crossing) {
 		j.end("not anchored yet")
 		j.unjudged(j.why)
 	case j.steps < j.lossyAt:
-		j.end("more possible states than are looked at")
+		j.end(TooMany)
 		j.unjudged(j.why)
 	default:
 		j.diverged(x, asked, before)
