@@ -235,7 +235,7 @@ func TestCorrupted_StreamsNeverDiverge(t *testing.T) {
 					if len(damaged) == 0 {
 						continue
 					}
-					if rep := damaged.check(Options{}); rep.Verdict == Diverges || len(rep.Findings) > 0 {
+					if rep := damaged.check(Options{Tier2: true}); rep.Verdict == Diverges || len(rep.Findings) > 0 {
 						t.Fatalf("-corruption-seed=%d: %+v", seed, rep.Findings)
 					}
 				}

@@ -2,6 +2,7 @@ package shadow
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strconv"
 
@@ -53,6 +54,7 @@ func (c *Checker) Finish() *Report {
 	if c.window != nil {
 		c.closeWindow()
 	}
+	c.second.file(c, math.MaxInt64)
 	r := c.Report()
 	c.emit(Event{Kind: EventVerdict, At: c.last, Node: kraft.NoNode, Epoch: r.Quorum.Epoch, Text: r.Verdict.String(), Report: r})
 	return r

@@ -20,7 +20,41 @@ var tier2Rule = Rule{
 }
 
 // second is the second tier, if it is wanted.
-type second struct{ *belief.Checker }
+type second struct {
+	*belief.Checker
+	held    []Finding
+	stream  int // of the first message
+	begun   bool
+	several bool // there are others
+}
+
+// holdBack is for how long a finding waits, in nanoseconds: the order of events at a node is certain by one clock only, and it may take a
+// while until messages that another one has told the time of show up.
+const holdBack = 12_000_000_000
+
+// usable reports whether the second tier goes on, and files what has waited.
+func (s *second) usable(c *Checker, k *conn, at int64) bool {
+	if !s.begun {
+		s.begun, s.stream = true, k.key.stream
+	}
+	if k.key.stream != s.stream && !s.several {
+		s.several, s.held = true, nil
+		c.note("tier 2 does not judge streams of several recorders: the order of what happened at a node is certain by one clock only")
+	}
+	s.file(c, at-holdBack)
+	return !s.several
+}
+
+// file reports what was found until then.
+func (s *second) file(c *Checker, until int64) {
+	if s == nil {
+		return
+	}
+	for len(s.held) > 0 && s.held[0].Last <= until {
+		c.report(s.held[0])
+		s.held = s.held[1:]
+	}
+}
 
 // withTier2 adds the second tier.
 func (c *Checker) withTier2() {
@@ -40,19 +74,19 @@ func (s *second) software(id kraft.NodeID, name, version string) {
 
 // request passes on a request of the raft layer.
 func (s *second) request(c *Checker, k *conn, o *recordings.Observation, sender *node, h wire.RequestHeader, sent, got []byte) {
-	if s == nil || !s.concerned(k, h.Key) {
+	if s == nil || !s.concerned(k, h.Key) || !s.usable(c, k, o.At.Seen) {
 		return
 	}
 	m := belief.Message{
 		Conn: belief.ConnID{Stream: k.key.stream, ID: k.key.id}, Client: idOf(sender), Server: idOf(c.server(k)), Key: h.Key, Version: h.Version,
-		Sent: sent, Got: got, Midway: k.midway, At: o.At.Seen, Number: o.Number,
+		Correlation: h.CorrelationID, Sent: sent, Got: got, Midway: k.midway, At: o.At.Seen, Number: o.Number,
 	}
 	s.Message(&m)
 }
 
 // response passes on a response of the raft layer. sent is its body as the server wrote it.
 func (s *second) response(c *Checker, k *conn, o *recordings.Observation, x *wire.Exchange, sent []byte, withheld withheldParts) {
-	if s == nil || !s.concerned(k, x.Header.Key) {
+	if s == nil || !s.concerned(k, x.Header.Key) || !s.usable(c, k, o.At.Seen) {
 		return
 	}
 	m := belief.Message{
@@ -111,7 +145,7 @@ func (c *Checker) unexplained(d belief.Divergence) {
 	if d.Asked != 0 {
 		list = []Evidence{{Stream: d.Conn.Stream, Conn: d.Conn.ID, Number: d.Asked, At: d.At, Line: "what it answers"}, proof}
 	}
-	c.report(c.found(&tier2Rule, d.Node, d.Epoch, wire.Name(d.Key), says, list...))
+	c.second.held = append(c.second.held, c.found(&tier2Rule, d.Node, d.Epoch, wire.Name(d.Key), says, list...))
 }
 
 // tier2Notes says how far the second tier came.

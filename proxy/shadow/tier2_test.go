@@ -72,7 +72,7 @@ func TestTier2_BlamesNobodyMidStream(t *testing.T) {
 type alteration struct {
 	name   string
 	key    int16
-	skip   int // answers that are given before their node is judged
+	skip   int                         // answers that are given before their node is judged
 	change func(c *alteredAnswer) bool // false: not this one
 }
 

@@ -63,6 +63,7 @@ type Checker struct {
 	profiles map[kraft.NodeID]compat.Profile
 	held     []held
 
+	latest    map[pair]latest            // requests, by who sent them to whom
 	downloads map[kraft.NodeID]*download // by who fetches
 	heldSize  int
 	gaveUp    bool
@@ -97,7 +98,7 @@ func New(o Options) *Checker {
 	if o.Settle == 0 {
 		o.Settle = 5 * time.Second
 	}
-	c := &Checker{options: o, profiles: map[kraft.NodeID]compat.Profile{}, downloads: map[kraft.NodeID]*download{}}
+	c := &Checker{options: o, profiles: map[kraft.NodeID]compat.Profile{}, downloads: map[kraft.NodeID]*download{}, latest: map[pair]latest{}}
 	c.world.dirs, c.world.votersAt = map[kraft.NodeID]kraft.DirectoryID{}, -1
 	return c
 }
@@ -146,7 +147,35 @@ func (c *Checker) Message(m *Message) {
 	c.judge(x)
 }
 
+// pair is a client and a server, latest what the one asked the other last.
+type pair struct{ from, to kraft.NodeID }
+
+type latest struct {
+	conn        ConnID
+	correlation int32
+	key         int16
+}
+
+// again reports whether a request was seen on another connection already: somebody has recorded it twice.
+func (c *Checker) again(x *crossing) bool {
+	if x.reply || x.correlation == 0 {
+		return false
+	}
+	at, now := pair{x.from, x.to}, latest{x.conn, x.correlation, x.key}
+	before, known := c.latest[at]
+	if known || len(c.latest) < maxNodes*maxNodes {
+		c.latest[at] = now
+	}
+	return known && before.conn != now.conn && before.correlation == now.correlation && before.key == now.key
+}
+
 func (c *Checker) judge(x *crossing) {
+	if c.again(x) {
+		for _, id := range []kraft.NodeID{x.from, x.to} {
+			c.Blind(id, "messages that are seen twice", x.nanos)
+		}
+		return
+	}
 	if j := c.judgeOf(x.from); j != nil {
 		j.midway(x)
 		j.saw(x)

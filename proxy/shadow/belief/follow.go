@@ -45,7 +45,9 @@ func (j *judge) saw(x *crossing) {
 		w.gone = false
 		j.revived()
 	}
+	j.opens = false
 	if !w.conns[x.conn] {
+		j.opens = !x.reply
 		w.conns[x.conn] = true
 		w.alive++
 	}
@@ -88,7 +90,7 @@ func (j *judge) unjudged(why string) {
 
 // explainSeen judges a message of the node.
 func (j *judge) explainSeen(x *crossing, asked *crossing) {
-	s := step{kind: stepSeen, x: x, old: j.mayBeOld(x)}
+	s := step{kind: stepSeen, x: x, old: j.mayBeOld(x), opens: j.opens}
 	j.window.push(j, s)
 	before := j.set
 	j.set = j.follow(before, s, effort{})
@@ -97,6 +99,10 @@ func (j *judge) explainSeen(x *crossing, asked *crossing) {
 		j.set = j.window.search(j)
 	}
 	switch {
+	case len(j.set) > 0 && j.window.restarted:
+		j.end("the ends of its connections were not seen")
+		j.missed(x.nanos)
+		j.unjudged(j.why)
 	case len(j.set) > 0:
 		j.steps++
 		j.stats.Judged++

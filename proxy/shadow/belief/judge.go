@@ -19,6 +19,7 @@ type judge struct {
 	now      kraft.Instant
 	at       *hypothesis // whose event is in hand
 	choosing bool
+	opens    bool // the message in hand is the first of a connection that the node has opened
 	refused  bool // the message in hand is an answer that only a node writes that shuts down
 	extended bool // a leader's log grew by what a message shows: what the node took before that matters
 	role     kraft.RoleAction
@@ -45,7 +46,7 @@ type judge struct {
 // The bounds of a search.
 const (
 	maxBeliefs = 512    // hypotheses that are kept
-	maxStates  = 20_000 // looked at for one message
+	maxStates  = 5000   // looked at for one message
 	deepStates = 60_000 // in a search of the past
 	healing    = 5000   // messages that have to be explained after something was given up
 )

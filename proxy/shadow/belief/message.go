@@ -22,6 +22,7 @@ type Message struct {
 	Client, Server kraft.NodeID
 	Response       bool
 	Key, Version   int16
+	Correlation    int32  // of the request; 0: not known
 	Sent           []byte // the body as its sender wrote it; nil if somebody else wrote it
 	Got            []byte // the body as its receiver got it; nil if it never did
 	Midway         bool   // the connection was open before anything was seen of it
@@ -46,7 +47,9 @@ type crossing struct {
 	said    content     // what its sender wrote
 	event   kraft.Event // what its receiver takes it as; nil: it cannot, or never got it
 	midway  bool        // Message.Midway
-	opaque  bool        // the event has effects that were not seen: the contents of a snapshot
+
+	correlation int32 // Message.Correlation
+	opaque      bool  // the event has effects that were not seen: the contents of a snapshot
 }
 
 // content is what a message says, as far as it is compared. The fields used depend on the key and the direction.
@@ -85,7 +88,7 @@ var errNotJudged = errors.New("a message that is not judged")
 // read decodes a message for both of its ends.
 func (c *Checker) read(m *Message) (*crossing, error) {
 	x := &crossing{
-		conn: m.Conn, key: m.Key, version: m.Version, reply: m.Response, at: kraft.Instant(m.At / 1e6), nanos: m.At, number: m.Number, midway: m.Midway,
+		conn: m.Conn, key: m.Key, version: m.Version, reply: m.Response, at: kraft.Instant(m.At / 1e6), nanos: m.At, number: m.Number, midway: m.Midway, correlation: m.Correlation,
 	}
 	x.from, x.to = m.Client, m.Server
 	if m.Response {

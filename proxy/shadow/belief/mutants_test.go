@@ -70,6 +70,7 @@ func hunt(t *testing.T, m *mutants.Mutant, release string) (differs bool, took, 
 	for try := range *flagTries {
 		s := newSim(t, uint64(try)+1, release, 3+try%3, 1, try%2 == 1)
 		s.slow = []int64{1000, 200, 3000}[try%3]
+		s.snapshots, s.graceful, s.operated = try%3 == 1, try%3 == 2, s.dynamic && try > 2
 		s.victim = 1
 		s.wrong = func(on bool) {
 			if on {

@@ -13,7 +13,7 @@ import (
 func (s *sim) message(client, server *simNode, r *simRequest, conn ConnID, response []byte) *Message {
 	s.seen++
 	s.number++
-	m := &Message{Conn: conn, Client: client.id, Server: server.id, Key: r.key, Version: r.version, At: s.now * 1000, Number: s.number, Sent: r.body}
+	m := &Message{Conn: conn, Client: client.id, Server: server.id, Key: r.key, Version: r.version, At: s.now * 1000, Number: s.number, Sent: r.body, Correlation: r.dest.CorrelationID}
 	if response != nil {
 		m.Response, m.Sent = true, response
 	}

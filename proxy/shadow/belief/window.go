@@ -12,16 +12,19 @@ type window struct {
 	steps     []step
 	marks     []mark
 	replaying bool
+	restarted bool          // what was found has the node start anew although not all its connections had ended
 	ahead     []kraft.Batch // while replaying: what the steps show of the node's log
+	rebirth   int           // before which step a restart is tried
 	budget    int           // states that may yet be looked at
 }
 
 // step is something that happened on the node's wires.
 type step struct {
-	kind stepKind
-	x    *crossing
-	conn ConnID
-	old  bool // a request that may have been built before judging began: it need not be explained
+	kind  stepKind
+	x     *crossing
+	conn  ConnID
+	opens bool // it is the first request on a connection
+	old   bool // a request that may have been built before judging began: it need not be explained
 }
 
 type stepKind uint8
@@ -112,6 +115,7 @@ func (w *window) search(j *judge) []*hypothesis {
 	if len(w.marks) == 0 {
 		return nil
 	}
+	w.restarted = false
 	latest, oldest := &w.marks[len(w.marks)-1], &w.marks[0]
 	for _, pass := range []struct {
 		from  *mark
@@ -126,6 +130,36 @@ func (w *window) search(j *judge) []*hypothesis {
 			return nil
 		}
 	}
+	return w.restart(j)
+}
+
+// maxRestarts bounds at how many places a restart is looked for that showed in nothing.
+const maxRestarts = 8
+
+// restart looks for a restart of the node that explains everything: the ends of its connections may have been missed. It must have
+// opened new ones.
+func (w *window) restart(j *judge) []*hypothesis {
+	tries := 0
+	for i := len(w.steps) - 1; i >= 0 && tries < maxRestarts; i-- {
+		if !w.steps[i].opens {
+			continue
+		}
+		tries++
+		w.budget = deepStates / 4
+		from := &w.marks[0]
+		for k := range w.marks {
+			if w.marks[k].at <= i {
+				from = &w.marks[k]
+			}
+		}
+		w.rebirth = i
+		set := w.replay(j, from, 0)
+		w.rebirth = -1
+		if len(set) > 0 {
+			w.restarted = true
+			return set
+		}
+	}
 	return nil
 }
 
@@ -134,7 +168,10 @@ func (w *window) replay(j *judge, m *mark, early uint8) []*hypothesis {
 	for _, h := range m.set {
 		set = append(set, j.clone(h))
 	}
-	for _, s := range w.steps[m.at:] {
+	for i, s := range w.steps[m.at:] {
+		if early == 0 && w.rebirth == m.at+i {
+			set = j.revive(set)
+		}
 		if set = j.follow(set, s, effort{surprises: 2, early: early}); len(set) == 0 {
 			return nil
 		}
