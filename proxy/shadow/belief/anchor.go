@@ -39,6 +39,9 @@ func (j *judge) anchorAtRequest(x *crossing) {
 	w := &j.wire
 	if x.key == wire.KeyFetch || x.key == wire.KeyVote && x.said.preVote {
 		if x.said.epoch == 0 && x.said.offset == 0 && x.said.last == 0 && !w.unclear {
+			if x.said.replica.ID == j.id { // a request that was lost on its way tells it too
+				j.c.world.directory(x.said.replica)
+			}
 			j.anchorEmpty()
 			return
 		}
