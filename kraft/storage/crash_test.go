@@ -220,6 +220,9 @@ func TestLog_KeepsItsPromisesWhereverItCrashes(t *testing.T) {
 		if why := p.check(l); why != "" {
 			t.Errorf("%s: %s\n%v", name, why, l.View())
 		}
+		if why := engineStarts(l); why != "" {
+			t.Errorf("%s: %s\n%v", name, why, l.View())
+		}
 		again, err := storage.Open(after.Crash(nil), logDir, crashOptions)
 		if err != nil || !again.Equal(l.View()) {
 			t.Errorf("%s: opened once more: %v %v", name, again, err)
@@ -228,6 +231,35 @@ func TestLog_KeepsItsPromisesWhereverItCrashes(t *testing.T) {
 			t.Errorf("%s: cannot go on: %v", name, err)
 		}
 	})
+}
+
+// engineStarts lets the machine start on what was found: it must take it, and know the latest epoch of state and log.
+func engineStarts(l *storage.Log) string {
+	history, err := l.History()
+	if err != nil {
+		return err.Error()
+	}
+	cfg := kraft.Config{
+		ID: 3, DirectoryID: kraft.DirectoryID{15: 3}, ClusterID: "C", Timeouts: kraft.DefaultTimeouts(), Listener: "CONTROLLER", CanBecomeVoter: true,
+		BootstrapServers: []kraft.Address{{Host: "h", Port: 9093}}, KRaftVersions: kraft.VersionRange{Max: 1}, History: history,
+	}
+	s, ok := l.Stored()
+	cfg.Stored, cfg.HasStored = s.QuorumState, ok
+	m, err := kraft.New(cfg)
+	if err != nil {
+		return err.Error()
+	}
+	var actions kraft.Actions
+	for _, a := range m.OnEvent(&kraft.Start{}, l.View(), kraft.Clock{}, &actions) {
+		if fatal, is := a.(*kraft.Fatal); is {
+			return fatal.String()
+		}
+	}
+	last, _ := l.LastEpoch()
+	if epoch := m.QuorumState().Epoch; epoch != max(last, s.Epoch) {
+		return fmt.Sprintf("the machine starts in epoch %d, the state says %d, the log ends in %d", epoch, s.Epoch, last)
+	}
+	return ""
 }
 
 // check compares what was found with what was promised.
@@ -292,5 +324,19 @@ func TestLog_ASyncThatDoesNothingIsFoundOut(t *testing.T) {
 	after.Put(name, storage.AppendQuorumState(nil, storage.StoredState{DataVersion: 1, QuorumState: kraft.QuorumState{Epoch: 1, Leader: -1, Voted: kraft.NoReplica}}))
 	if why := p.check(open(t, after, crashOptions)); !strings.Contains(why, "election state") {
 		t.Errorf("not found: %q", why)
+	}
+}
+
+// A machine that ends at its start must be found out: its own vote is in the file, and the voters in the log do not have it.
+func TestLog_AMachineThatCannotStartIsFoundOut(t *testing.T) {
+	l := open(t, memory(), storage.Options{})
+	must(t, l.Append(voters(t, 0, 1, 2)), l.Flush())
+	if why := engineStarts(l); why != "" {
+		t.Error(why)
+	}
+	voted := kraft.ReplicaKey{ID: 3, DirectoryID: kraft.DirectoryID{15: 3}}
+	must(t, l.Persist(kraft.QuorumState{Epoch: 1, Leader: kraft.NoNode, Voted: voted}, 1, kraft.VoterSet{}))
+	if why := engineStarts(l); why == "" {
+		t.Error("not found")
 	}
 }

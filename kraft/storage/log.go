@@ -380,5 +380,5 @@ func (l *Log) Close() error {
 		err = l.mark()
 	}
 	l.broken = fmt.Errorf("%s: %w", l.dir, ErrClosed)
-	return errors.Join(broken, err)
+	return errors.Join(broken, withRemedy(err))
 }

@@ -1,6 +1,7 @@
 package storage_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"path"
@@ -102,6 +103,9 @@ func TestOpen_RefusesWithoutDamage(t *testing.T) {
 		{"another topic", func(f *memfs.FS) {
 			f.Put(logDir+"/partition.metadata", []byte("version: 0\ntopic_id: Ed0_z6eWSMito5mSxIgznw"))
 		}, storage.ErrIdentity, []string{"another topic"}},
+		{"newer state", func(f *memfs.FS) {
+			f.Put(logDir+"/quorum-state", []byte(`{"leaderId":1,"leaderEpoch":5,"votedId":-1,"data_version":7}`))
+		}, storage.ErrVersion, []string{"quorum-state", "7", "use a release that knows this version"}},
 		{"newer epochs", func(f *memfs.FS) { f.Put(logDir+"/leader-epoch-checkpoint", []byte("1\n0\n")) }, storage.ErrVersion, []string{"leader-epoch-checkpoint", `version "1"`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -285,5 +289,30 @@ func TestOpen_AnEmptyFileOfEpochsIsInOrder(t *testing.T) {
 	fsys.Put(logDir+"/leader-epoch-checkpoint", nil)
 	if l := open(t, fsys, storage.Options{}); len(l.Recovered) != 0 || len(l.Epochs) != 3 {
 		t.Errorf("epochs %v, recovered %v", l.Epochs, l.Recovered)
+	}
+}
+
+// sparse is a file of zeros behind a header.
+type sparse struct{ head []byte }
+
+func (s sparse) ReadAt(b []byte, at int64) (int, error) {
+	if len(b) > 4<<20 {
+		return 0, fmt.Errorf("a read of %d bytes", len(b))
+	}
+	clear(b)
+	if at < int64(len(s.head)) {
+		copy(b, s.head[at:])
+	}
+	return len(b), nil
+}
+
+// A length that no batch has must not cost that much memory, even where the file is long enough.
+func TestScanner_TakesNoLengthThatNoBatchHas(t *testing.T) {
+	head := data(0, 1, 1, 10)
+	binary.BigEndian.PutUint32(head[8:], 1<<31-13)
+	_, _, err := storage.NewScanner(sparse{head}, 0, 3<<30).Next()
+	var damage *storage.Damage
+	if !errors.As(err, &damage) || damage.Position != 0 || !strings.Contains(err.Error(), "2147483647 bytes, above the 134217728") {
+		t.Error(err)
 	}
 }

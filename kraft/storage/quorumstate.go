@@ -50,6 +50,9 @@ func ReadQuorumState(fsys FS, dir string) (s StoredState, ok bool, err error) {
 	if err != nil {
 		remedy := "restore the file; if it cannot be, remove the whole data directory, format it anew with a new directory id and let it fetch from the others: " +
 			"without its votes the node could vote twice in one epoch"
+		if errors.Is(err, ErrVersion) {
+			remedy = "use a release that knows this version"
+		}
 		return s, false, &Error{Path: path, Remedy: remedy, Err: err}
 	}
 	return s, true, nil

@@ -12,6 +12,10 @@ import (
 // scanChunk is how much of a file is read at once.
 const scanChunk = 1 << 20
 
+// maxBatch is beyond every batch of a metadata log: a leader writes 8 MiB at most (KafkaRaftClient.MAX_BATCH_SIZE_BYTES), and no
+// request above 100 MiB is taken. A length beyond it is none, and must not cost memory.
+const maxBatch = 128 << 20
+
 // Damage is why a file of batches cannot be read beyond a position.
 type Damage struct {
 	Position int64 // of the first byte that is not part of a whole batch
@@ -85,6 +89,9 @@ func (s *Scanner) fill(length int32) error {
 	if total := int64(length) + 12; length > 0 {
 		if s.position+total > s.size {
 			return s.damage(fmt.Errorf("a batch of %d bytes, %d are left: %w", total, s.size-s.position, wire.ErrCut))
+		}
+		if total > maxBatch {
+			return s.damage(fmt.Errorf("a batch of %d bytes, above the %d that any can have: %w", total, maxBatch, ErrCorrupt))
 		}
 		want = max(want, total)
 	}

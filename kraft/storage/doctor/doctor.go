@@ -89,6 +89,7 @@ type Directory struct {
 	votersAt  kraft.Offset
 	versionAt kraft.Offset
 	findings  []Finding
+	found     map[[2]string]int // how many, by kind and file
 	levels    map[string]level
 	records   bool // there are data records
 }
@@ -108,10 +109,29 @@ type sum struct {
 	crc   uint32
 }
 
+// alike is how many findings of one kind are told of one file.
+const alike = 3
+
 func (d *Directory) find(s Severity, kind, file string, offset kraft.Offset, action, evidence string, args ...any) {
+	key := [2]string{kind, file}
+	if d.found[key]++; d.found[key] > alike {
+		return
+	}
 	d.findings = append(d.findings, Finding{s, kind, file, offset, fmt.Sprintf(evidence, args...), action})
 	if s == Fatal {
 		d.Starts = false
+	}
+}
+
+// countAlike says how many findings were left out.
+func (d *Directory) countAlike() {
+	for i := len(d.findings) - 1; i >= 0; i-- {
+		f := &d.findings[i]
+		key := [2]string{f.Kind, f.File}
+		if more := d.found[key] - alike; more > 0 {
+			f.Evidence += fmt.Sprintf("; and %d more in this file", more)
+		}
+		delete(d.found, key)
 	}
 }
 
@@ -131,6 +151,7 @@ func ExamineConfigured(fsys storage.FS, configs []Config, paths ...string) (*Rep
 		for i := range configs {
 			d.lookConfig(&configs[i])
 		}
+		d.countAlike()
 		r.Directories = append(r.Directories, d)
 		r.Findings = append(r.Findings, d.findings...)
 	}

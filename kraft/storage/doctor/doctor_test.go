@@ -282,3 +282,20 @@ func TestDoctor_TakesNoChangeForDamage(t *testing.T) {
 		t.Errorf("a segment that went away: %v", r)
 	}
 }
+
+// What is wrong with each of many records is told of the first ones, and counted.
+func TestDoctor_TellsOfAFewAndCountsTheRest(t *testing.T) {
+	fsys := memfs.New()
+	dir := node(t, fsys, 1, 1, 3)
+	l, err := storage.Open(fsys, dir+"/"+storage.PartitionDir, storage.Options{})
+	must(t, err)
+	for range 50 {
+		must(t, l.Append(wire.AppendDataBatch(nil, l.End, 1, 1, []byte{1, 99, 0, 0})))
+	}
+	must(t, l.Close())
+	r, err := doctor.Examine(fsys, dir)
+	must(t, err)
+	if len(r.Findings) != 3 || !strings.HasSuffix(r.Findings[2].Evidence, "; and 47 more in this file") || strings.Contains(r.Findings[1].Evidence, "more in this file") {
+		t.Errorf("%d findings\n%v", len(r.Findings), r)
+	}
+}

@@ -53,7 +53,7 @@ func look(fsys storage.FS, path string) (*Directory, error) {
 		path = filepath.Dir(path)
 	}
 	d := &Directory{
-		Path: path, Starts: true, leaders: map[kraft.Epoch]kraft.NodeID{}, levels: map[string]level{}, votersAt: -2, versionAt: -2,
+		Path: path, Starts: true, leaders: map[kraft.Epoch]kraft.NodeID{}, levels: map[string]level{}, found: map[[2]string]int{}, votersAt: -2, versionAt: -2,
 		State: kraft.QuorumState{Leader: kraft.NoNode, Voted: kraft.NoReplica}, Key: kraft.NoReplica,
 	}
 	if _, err := fsys.ReadDir(path); err != nil {
