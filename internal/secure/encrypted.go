@@ -17,8 +17,8 @@ import (
 	"unicode/utf16"
 )
 
-// Encrypted private keys: PBES2 of RFC 8018, which openssl writes, and pbeWithSHAAnd3-KeyTripleDES-CBC of RFC 7292, which is what
-// Java before 19 can read (JDK-8231581).
+// Encrypted private keys: PBES2 of RFC 8018, which openssl writes by itself, and pbeWithSHAAnd3-KeyTripleDES-CBC of RFC 7292 (`openssl pkcs8 -v1
+// PBE-SHA1-3DES`): Kafka on Java 17 reads only the latter.
 
 type algorithm struct {
 	ID         asn1.ObjectIdentifier

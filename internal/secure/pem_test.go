@@ -2,6 +2,8 @@ package secure_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -50,6 +52,30 @@ func TestParseIdentity_Forms(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 		})
+	}
+}
+
+// TestParseIdentity_KeysOfOpenSSL: what `openssl pkcs8 -topk8` makes with the password "open".
+func TestParseIdentity_KeysOfOpenSSL(t *testing.T) {
+	chain, err := os.ReadFile("testdata/certificate.pem")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, _ := filepath.Glob("testdata/key-*.pem")
+	if len(files) < 4 {
+		t.Fatalf("keys %v", files)
+	}
+	for _, file := range files {
+		key, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := secure.ParseIdentity(string(chain), string(key), "open"); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+		if _, err := secure.ParseIdentity(string(chain), string(key), "shut"); err == nil {
+			t.Errorf("%s opens with a wrong password", file)
+		}
 	}
 }
 
