@@ -109,26 +109,60 @@ func TestServe_ClosesWhoStalls(t *testing.T) {
 	}
 }
 
-func TestServe_ClosesOneConnectionTooMany(t *testing.T) {
+// TestServe_ASilentConnectionMakesRoom: a crowd that says nothing keeps nobody out.
+func TestServe_ASilentConnectionMakesRoom(t *testing.T) {
 	n := lone(t, func(c *Config) { c.Limits.Connections = 2 })
 	hello := frameOf(kmsg.NewPtrApiVersionsRequest(), 0)
-	first, second := n.dial(t), n.dial(t)
-	for _, conn := range []net.Conn{first, second} {
+	silent := []net.Conn{n.dial(t), n.dial(t)}
+	for _, conn := range silent {
 		_, err := answerTo(conn, hello, 18, 0)
 		must(t, err)
 	}
-	if _, err := answerTo(n.dial(t), hello, 18, 0); !errors.Is(err, io.EOF) {
+	if _, err := answerTo(n.dial(t), hello, 18, 0); err != nil {
 		t.Errorf("the third connection: %v", err)
 	}
-	must(t, first.Close())
-	for end := time.Now().Add(patience); ; {
-		if _, err := answerTo(n.dial(t), hello, 18, 0); err == nil {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("a place that became free is not taken")
+	left := 0
+	for _, conn := range silent {
+		if _, err := answerTo(conn, hello, 18, 0); err == nil {
+			left++
 		}
 	}
+	if left != 1 {
+		t.Errorf("%d of the two are left", left)
+	}
+	for range 20 {
+		n.dial(t) // and nothing more
+	}
+	if _, err := answerTo(n.dial(t), hello, 18, 0); err != nil {
+		t.Errorf("beside a silent crowd: %v", err)
+	}
+}
+
+func TestCrowd_TheOneThatHasWaitedForLongestGoes(t *testing.T) {
+	var c crowd
+	var conns []net.Conn
+	for range 3 {
+		a, b := net.Pipe()
+		defer func() { _ = b.Close() }()
+		conns = append(conns, a)
+		c.waits(a)
+		for began := time.Now(); time.Since(began) == 0; { // the next one waits for less
+		}
+	}
+	c.waits(conns[0])
+	c.stirs(conns[2])
+	for _, want := range []net.Conn{conns[1], conns[0]} {
+		if !c.makeRoom() {
+			t.Fatal("nobody makes room")
+		}
+		if err := want.SetDeadline(time.Time{}); !errors.Is(err, io.ErrClosedPipe) {
+			t.Errorf("another one was closed: %v", err)
+		}
+	}
+	if c.makeRoom() {
+		t.Error("one that is being served makes room")
+	}
+	_ = conns[2].Close()
 }
 
 func TestAPIVersions_AnswersAnyVersion(t *testing.T) {

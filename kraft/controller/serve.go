@@ -19,13 +19,21 @@ type server struct {
 	*Controller
 	listener *Listener
 	free     chan struct{} // has a token for each connection
+	crowd    crowd
 }
 
-// accept takes connections until the listener is closed, and waits for the end of all of them. One too many is closed at once, since it
-// could not be served and its peer would wait for it.
+// accept takes connections until the listener is closed, and waits for the end of all of them. For one too many another one makes room; it is
+// closed at once if all of them are being served.
 func (s *server) accept(ctx context.Context) {
 	var conns sync.WaitGroup
 	defer conns.Wait()
+	serve := func(conn net.Conn) {
+		s.crowd.waits(conn)
+		conns.Go(func() {
+			defer func() { <-s.free }()
+			s.serve(ctx, conn)
+		})
+	}
 	for {
 		conn, err := s.listener.Accept()
 		if err != nil {
@@ -42,21 +50,36 @@ func (s *server) accept(ctx context.Context) {
 		}
 		select {
 		case s.free <- struct{}{}:
-			conns.Go(func() {
-				defer func() { <-s.free }()
-				s.serve(ctx, conn)
-			})
+			serve(conn)
 		default:
+			if s.crowd.makeRoom() && s.place(ctx) {
+				serve(conn)
+				continue
+			}
 			s.cfg.Log.Warn().Stringer("peer", conn.RemoteAddr()).Int("connections", cap(s.free)).Msg("too many connections: closed")
 			_ = conn.Close()
 		}
 	}
 }
 
+// place waits until a connection that was closed gives its place back. It may just have begun to be served.
+func (s *server) place(ctx context.Context) bool {
+	late := time.NewTimer(time.Second)
+	defer late.Stop()
+	select {
+	case s.free <- struct{}{}:
+		return true
+	case <-late.C:
+	case <-ctx.Done():
+	}
+	return false
+}
+
 // session is what a connection is served with: one request after the other.
 type session struct {
 	*server
 	conn     net.Conn
+	raw      net.Conn // below what a Handshake has put around it
 	decoder  wire.Decoder
 	software string // of the client, from ApiVersions
 	frame    []byte
@@ -68,7 +91,8 @@ func (s *server) serve(ctx context.Context, conn net.Conn) {
 	defer func() { _ = raw.Close() }()
 	unhook := context.AfterFunc(ctx, func() { _ = raw.Close() })
 	defer unhook()
-	k := &session{server: s, conn: conn}
+	k := &session{server: s, conn: conn, raw: raw}
+	defer s.crowd.stirs(raw)
 	k.request.done = make(chan bool, 1)
 	if s.listener.Handshake != nil {
 		limit, cancel := context.WithTimeout(ctx, s.cfg.Limits.Frame)
@@ -108,6 +132,8 @@ func (k *session) serve(ctx context.Context) error {
 
 // read reads one frame without its size. A client may be silent for long between two of them, but not within one.
 func (k *session) read() (err error) {
+	k.crowd.waits(k.raw)
+	defer k.crowd.stirs(k.raw)
 	k.frame, err = readFrame(k.conn, k.frame, k.cfg.Limits.RequestBytes, k.cfg.Limits.Idle, k.cfg.Limits.Frame)
 	return err
 }
