@@ -1,11 +1,15 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,6 +27,9 @@ type conformFlags struct {
 	match, explain           string
 	list, verbose            bool
 	junit, html              string
+	own                      bool
+	voters                   map[string]string
+	restart                  string
 }
 
 func newConformCommand() *cobra.Command {
@@ -36,10 +43,15 @@ which rule of Kafka's it keeps. It may be pointed at a live quorum: no vote, epo
 What differs between releases is judged by a release's rules: the one the node says it is, or the one named by --release. Several
 targets, such as all controllers of a quorum, make the columns of one matrix; some cases can only be asked of a leader or a follower.
 
+With --own-quorum the suite itself plays the other voters, and drives the node through follower, candidate and leader. This needs a
+node made for the purpose: its controller.quorum.voters names itself and two voters at addresses where nothing listens yet. Its data is
+spoilt for any other use. --restart-cmd, a shell command that kills the node and starts it again, adds what must survive that.
+
 Exit codes: 0 all cases that apply passed, 1 a case failed, 2 wrong usage, 3 a case could not be judged, 4 a target cannot be reached.`,
 		Example: `  understudy conform 127.0.0.1:9093
   understudy conform --run '^vote/' -v 127.0.0.1:9093
   understudy conform --junit report.xml --html matrix.html 127.0.0.1:9093 127.0.0.1:9094
+  understudy conform --own-quorum --node-id 1 --cluster-id "$ID" --voters 2=127.0.0.1:9094,3=127.0.0.1:9095 127.0.0.1:9093
   understudy conform --list --release 4.4.0
   understudy conform --explain vote/v2/prevote-does-not-change-state`,
 		Args: cobra.ArbitraryArgs,
@@ -55,6 +67,9 @@ Exit codes: 0 all cases that apply passed, 1 a case failed, 2 wrong usage, 3 a c
 	flags.StringVar(&f.explain, "explain", "", "say what this case asks and expects, and why")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "also list the cases that passed")
 	flags.StringVar(&f.junit, "junit", "", "also write JUnit XML to this file (one target)")
+	flags.BoolVar(&f.own, "own-quorum", false, "play the other voters of a quorum made for the suite; needs --voters, --node-id and --cluster-id")
+	flags.StringToStringVar(&f.voters, "voters", nil, "the two voters that the suite plays, as ID=HOST:PORT,ID=HOST:PORT")
+	flags.StringVar(&f.restart, "restart-cmd", "", "shell command that kills the node and starts it again on its data")
 	flags.StringVar(&f.html, "html", "", "also write a matrix of cases and targets to this file")
 	return cmd
 }
@@ -79,6 +94,10 @@ func runConform(cmd *cobra.Command, args []string, f *conformFlags) error {
 		return listCases(cmd.OutOrStdout(), f, match)
 	case len(args) == 0:
 		return usageError("no target: name a controller's listener as HOST:PORT\nRun '%s --help' for usage", cmd.CommandPath())
+	case f.own && len(args) > 1:
+		return usageError("--own-quorum takes one target, not %d", len(args))
+	case !f.own && (f.restart != "" || len(f.voters) > 0):
+		return usageError("--voters and --restart-cmd belong to --own-quorum")
 	case f.junit != "" && len(args) > 1:
 		return usageError("--junit takes one target, not %d", len(args))
 	}
@@ -103,7 +122,11 @@ func conformTarget(cmd *cobra.Command, address string, f *conformFlags, match *r
 		o.Progress = func(done, of int, r *conform.Result) { fmt.Fprintf(progress, "\r%d/%d %-70.70s", done, of, r.Case.ID) }
 		defer fmt.Fprintf(progress, "\r%-80s\r", "")
 	}
-	report, err := conform.Run(cmd.Context(), o)
+	report, err := runSuite(cmd, o, f)
+	var usage *exitError
+	if errors.As(err, &usage) {
+		return nil, err
+	}
 	if errors.Is(err, conform.ErrUndecided) {
 		return nil, &exitError{exitInconclusive, fmt.Errorf("conform: %w", err)}
 	}
@@ -117,6 +140,34 @@ func conformTarget(cmd *cobra.Command, address string, f *conformFlags, match *r
 		return report, report.WriteJSON(cmd.OutOrStdout())
 	}
 	return report, report.WriteText(cmd.OutOrStdout(), f.verbose)
+}
+
+// runSuite runs the mode that the flags name.
+func runSuite(cmd *cobra.Command, o conform.Options, f *conformFlags) (*conform.Report, error) {
+	if !f.own {
+		return conform.Run(cmd.Context(), o)
+	}
+	own := conform.OwnOptions{Options: o, Voters: map[kraft.NodeID]string{}}
+	for text, address := range f.voters {
+		id, err := strconv.ParseInt(text, 10, 32)
+		if err != nil || id < 0 {
+			return nil, usageError("--voters: %q is no node id", text)
+		}
+		own.Voters[kraft.NodeID(id)] = address
+	}
+	if len(own.Voters) != 2 || f.node < 0 || f.cluster == "" {
+		return nil, usageError("--own-quorum needs --node-id, --cluster-id and two --voters")
+	}
+	if f.restart != "" {
+		own.Restart = func(ctx context.Context) error {
+			out, err := exec.CommandContext(ctx, "sh", "-c", f.restart).CombinedOutput()
+			if err != nil {
+				return fmt.Errorf("--restart-cmd: %w: %s", err, bytes.TrimSpace(out))
+			}
+			return nil
+		}
+	}
+	return conform.RunOwn(cmd.Context(), own)
 }
 
 func writeConformFiles(f *conformFlags, columns []conform.Column) error {
@@ -166,7 +217,11 @@ func conformCases(release string) ([]conform.Case, error) {
 			return nil, err
 		}
 	}
-	return conform.Cases(p), nil
+	cases := conform.Cases(p)
+	for _, s := range conform.Scenarios(p) {
+		cases = append(cases, s.Case)
+	}
+	return cases, nil
 }
 
 func listCases(w io.Writer, f *conformFlags, match *regexp.Regexp) error {

@@ -28,6 +28,13 @@ func TestConform_ListsAndExplainsItsCases(t *testing.T) {
 	}
 }
 
+func TestConform_ExplainsScenarios(t *testing.T) {
+	code, text, _ := conformCommand(t, "--explain", "durability/vote-survives")
+	if code != exitFine || !strings.Contains(text, "grant, restart, ask again") {
+		t.Errorf("exit code %d:\n%s", code, text)
+	}
+}
+
 func TestConform_RefusesWhatItCannotDo(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -49,6 +56,9 @@ func TestConform_RefusesWhatItCannotDo(t *testing.T) {
 		{"part of an id", []string{"--explain", "negative-position"}, exitUsage, "there is fetch-snapshot/v0/negative-position"},
 		{"JUnit of two targets", []string{"--junit", "x.xml", "x:1", "x:2"}, exitUsage, "one target"},
 		{"an output that is none", []string{"-o", "yaml", "x:1"}, exitUsage, "--output"},
+		{"an own quorum without voters", []string{"--own-quorum", "x:1"}, exitUsage, "two --voters"},
+		{"an own quorum with a voter that is none", []string{"--own-quorum", "--voters", "x=y:1", "x:1"}, exitUsage, "no node id"},
+		{"voters without an own quorum", []string{"--voters", "2=y:1", "x:1"}, exitUsage, "--own-quorum"},
 		{"nobody there", []string{closed}, exitRuntime, closed},
 	} {
 		t.Run(x.name, func(t *testing.T) {

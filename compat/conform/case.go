@@ -30,6 +30,7 @@ const (
 type Case struct {
 	ID     string // GROUP/NAME, or GROUP/vN/NAME for a case that belongs to a version
 	Says   string // the rule, as a sentence
+	Does   string // of a scenario: what the suite does
 	Source string // KIP and Kafka's class and method
 	Level  Level
 	Rule   string // of a QUIRK: the name of the difference
@@ -96,6 +97,9 @@ func (c *Case) Explain() string {
 	if c.Role != AnyRole {
 		fmt.Fprintf(&b, "  asked   of a %s\n", c.Role)
 	}
+	if c.Does != "" {
+		fmt.Fprintf(&b, "  does    %s\n", c.Does)
+	}
 	for i := range c.Steps {
 		c.Steps[i].explain(&b)
 	}
@@ -142,6 +146,7 @@ type Result struct {
 	Took    time.Duration
 	Talk    []Spoken // what was said, oldest first
 	Target  *Target  // what was known when it was asked
+	judged  []judged // of a scenario: what was asserted
 }
 
 // Spoken is one request and its answer as they crossed the wire.

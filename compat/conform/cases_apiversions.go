@@ -1,6 +1,7 @@
 package conform
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -19,13 +20,17 @@ func apiVersionsCases(p compat.Profile) []Case {
 	)
 	cases := eachVersion(p, kraft.APIVersionsAPI, "api-versions", source, []rule{
 		{name: "answers", says: "each version of the request is answered", want: []string{some}},
-		{name: "tells-features", says: "features are told from v3 on", from: 3, want: []string{some + "supportedFeatures.len>=1 v4+:supportedFeatures.len>=2 finalizedFeaturesEpoch>=0 finalizedFeatures.len>=1 zkMigrationReady=false"}},
 		{name: "needs-a-software-name", says: "a client without software name is refused", from: 3, ask: "clientSoftwareName=empty", want: []string{invalid}},
 		{name: "needs-a-proper-software-name", says: "a software name starts and ends with a letter or digit", from: 3, ask: "clientSoftwareName=-x-", want: []string{invalid}},
 		{name: "needs-a-software-version", says: "a client without software version is refused", from: 3, ask: "clientSoftwareVersion=empty", want: []string{invalid}},
 	})
 	for _, api := range p.APIs {
 		cases = append(cases, rangeCase(api))
+	}
+	for v := int16(4); v <= 5; v++ {
+		if r, ok := p.Range(kraft.APIVersionsAPI); ok && v <= r.Max {
+			cases = append(cases, kraftVersionCase(v))
+		}
 	}
 	for _, v := range []int16{99, 32767} {
 		cases = append(cases, Case{
@@ -72,6 +77,41 @@ func rangeCase(api compat.APIRange) Case {
 					return nil
 				},
 				spoil: func(_ *Target, message any) { entry(message).MaxVersion++ },
+			},
+		}},
+	}
+}
+
+// kraftVersionCase checks that a node tells which levels of kraft.version it supports: a leader adds no voter that does
+// not. Below v4 features that start at level 0 are left out.
+func kraftVersionCase(version int16) Case {
+	entry := func(message any) *kmsg.ApiVersionsResponseSupportedFeature {
+		m := message.(*kmsg.ApiVersionsResponse)
+		for i := range m.SupportedFeatures {
+			if m.SupportedFeatures[i].Name == compat.KRaftVersionFeature {
+				return &m.SupportedFeatures[i]
+			}
+		}
+		return nil
+	}
+	return Case{
+		ID: fmt.Sprintf("api-versions/v%d/tells-kraft-version", version), Says: "a controller supports kraft.version 0 to 1, and says so",
+		Source: "KIP-853; Kafka: AddVoterHandler.handleApiVersionsResponse, KRaftVersion", Level: Must,
+		Steps: []Step{{
+			Key: wire.KeyAPIVersions, Version: version, Want: []string{"errorCode=NONE"},
+			Check: &check{
+				says: "a supported feature kraft.version 0-1",
+				holds: func(_ *Target, message any) error {
+					have := entry(message)
+					if have == nil {
+						return errors.New("kraft.version is not among the supported features")
+					}
+					if have.MinVersion != 0 || have.MaxVersion != 1 {
+						return fmt.Errorf("kraft.version is supported from %d to %d, want 0 to 1", have.MinVersion, have.MaxVersion)
+					}
+					return nil
+				},
+				spoil: func(_ *Target, message any) { entry(message).MaxVersion = 0 },
 			},
 		}},
 	}

@@ -11,5 +11,8 @@
 // Run asks only what a conforming node refuses or answers without a change of state, so it may be pointed at a live
 // quorum. RunOwn plays the other voters of a quorum made for the purpose, and drives the target through roles.
 //
+// A Scenario of RunOwn is the same in code, for rules that show in a conversation of several nodes. Each starts in a new
+// epoch in which nobody leads and the target has not voted; the suite's voters refuse what the scenario does not grant.
+//
 // Every assertion can fail: the tests alter each asserted field of a real node's answer and expect the case to notice.
 package conform

@@ -5,6 +5,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -24,7 +26,7 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	if *writeMatrix != "" && code == 0 {
 		var b bytes.Buffer
-		if err := WriteMarkdown(&b, reports); err != nil {
+		if err := WriteMarkdown(&b, byRelease()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}
@@ -38,4 +40,20 @@ func TestMain(m *testing.M) {
 		code = 1
 	}
 	os.Exit(code)
+}
+
+// byRelease joins the reports of a release's leader, follower and own quorum into one column.
+func byRelease() (columns []Column) {
+	at := map[string]int{}
+	for _, c := range reports {
+		i, ok := at[c.Name]
+		if !ok {
+			i = len(columns)
+			at[c.Name] = i
+			columns = append(columns, Column{Name: c.Name, Report: &Report{}})
+		}
+		columns[i].Report.Results = append(columns[i].Report.Results, c.Report.Results...)
+	}
+	slices.SortFunc(columns, func(a, b Column) int { return strings.Compare(a.Name, b.Name) })
+	return columns
 }

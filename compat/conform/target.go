@@ -81,7 +81,7 @@ func discoverOnce(ctx context.Context, o *Options) (*Target, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.Address, err)
 	}
-	t.askCluster(c, o)
+	t.askCluster(ctx, o)
 	if err := t.askQuorum(ctx, c, o, endpoint); err != nil {
 		return nil, fmt.Errorf("%s: %w", o.Address, err)
 	}
@@ -141,14 +141,20 @@ func (t *Target) askLeader(c *client) (endpoint string, err error) {
 	return endpoint, nil
 }
 
-// askCluster learns the cluster id and which node this is; a node that does not tell leaves them unknown.
-func (t *Target) askCluster(c *client, o *Options) {
+// askCluster learns the cluster id and which node this is, on a connection of its own: a node that does not know the
+// request closes it, and leaves them unknown.
+func (t *Target) askCluster(ctx context.Context, o *Options) {
 	if o.ClusterID != "" {
 		t.facts["cluster"] = o.ClusterID
 	}
 	if o.NodeID >= 0 {
 		t.facts["node"] = int64(o.NodeID)
 	}
+	c, err := dial(ctx, o.dialer(), o.Address)
+	if err != nil {
+		return
+	}
+	defer c.close()
 	resp, err := c.request(&kmsg.DescribeClusterRequest{Version: 1, EndpointType: 2})
 	if err != nil {
 		return

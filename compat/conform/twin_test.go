@@ -136,6 +136,11 @@ func breakField(f facts, message any, w want) error {
 	case reflect.Bool:
 		v.SetBool(!v.Bool())
 	case reflect.Array:
+		if w.op == "!=" {
+			id, err := f.id(w.value)
+			v.Set(reflect.ValueOf(id))
+			return err
+		}
 		v.Index(0).SetUint(v.Index(0).Uint() ^ 0xff)
 	case reflect.String:
 		v.SetString(brokenText(w, v.String()))

@@ -1,0 +1,217 @@
+package conform
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/understudy-kafka/understudy/kraft"
+	"github.com/understudy-kafka/understudy/wire"
+)
+
+// request is what the target asked of a peer.
+type request struct {
+	peer    kraft.NodeID
+	version int16
+	message kmsg.Request
+	at      time.Time
+}
+
+func (r *request) String() string {
+	var d wire.Decoder
+	return fmt.Sprintf("to node %s: %s", r.peer, d.AppendRequestLine(nil, wire.RequestHeader{Key: r.message.Key(), Version: r.version}, r.message.AppendTo(nil)))
+}
+
+// peers are the voters that the suite plays. They answer at once; how is set by the scenario.
+type peers struct {
+	inbox     chan *request
+	listeners []net.Listener
+	all       sync.WaitGroup
+
+	mu        sync.Mutex
+	open      map[net.Conn]bool
+	closed    bool
+	addresses map[kraft.NodeID]string
+	leader    kraft.NodeID // the peer that leads, or NoNode
+	epoch     kraft.Epoch
+	pending   int          // batches to give the target
+	end       kraft.Offset // the target's log end, as it last said
+	endEpoch  kraft.Epoch
+	knowsEnd  bool
+	vote      func(peer kraft.NodeID, v *kmsg.VoteRequestTopicPartition) bool
+	fetch     func(f *kmsg.FetchRequest, version int16) kmsg.Response // next answer to a Fetch or nil
+	mute      bool                                                    // the peers answer nothing
+}
+
+func newPeers(addresses map[kraft.NodeID]string) (*peers, error) {
+	p := &peers{inbox: make(chan *request, 4096), open: map[net.Conn]bool{}, addresses: addresses, leader: kraft.NoNode}
+	for id, address := range addresses {
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			p.close()
+			return nil, fmt.Errorf("own quorum: listen as voter %s: %w", id, err)
+		}
+		p.listeners = append(p.listeners, l)
+		p.all.Go(func() { p.accept(id, l) })
+	}
+	return p, nil
+}
+
+func (p *peers) close() {
+	for _, l := range p.listeners {
+		_ = l.Close()
+	}
+	p.mu.Lock()
+	p.closed = true
+	for c := range p.open {
+		_ = c.Close()
+	}
+	p.mu.Unlock()
+	p.all.Wait()
+}
+
+func (p *peers) accept(id kraft.NodeID, l net.Listener) {
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		p.mu.Lock()
+		if p.closed {
+			_ = conn.Close()
+		} else {
+			p.open[conn] = true
+		}
+		p.mu.Unlock()
+		p.all.Go(func() {
+			p.serve(id, conn)
+			_ = conn.Close()
+			p.mu.Lock()
+			delete(p.open, conn)
+			p.mu.Unlock()
+		})
+	}
+}
+
+// serve answers the requests of one connection.
+func (p *peers) serve(id kraft.NodeID, conn net.Conn) {
+	in := bufio.NewReader(conn)
+	for {
+		h, message, err := readRequest(in)
+		if err != nil {
+			return
+		}
+		r := &request{peer: id, version: h.Version, message: message, at: time.Now()}
+		resp := p.answer(r)
+		select {
+		case p.inbox <- r:
+		default: // nobody has listened for long: the oldest is of no use
+			select {
+			case <-p.inbox:
+			default:
+			}
+		}
+		if resp == nil {
+			return
+		}
+		if _, err := conn.Write(responseFrame(h, resp)); err != nil {
+			return
+		}
+	}
+}
+
+func readRequest(in *bufio.Reader) (h wire.RequestHeader, message kmsg.Request, err error) {
+	var size [4]byte
+	if _, err := io.ReadFull(in, size[:]); err != nil {
+		return h, nil, err
+	}
+	n := binary.BigEndian.Uint32(size[:])
+	if n > maxAnswer {
+		return h, nil, fmt.Errorf("a request of %d bytes", n)
+	}
+	frame := make([]byte, n)
+	if _, err := io.ReadFull(in, frame); err != nil {
+		return h, nil, err
+	}
+	h, body, err := wire.ParseRequestHeader(frame)
+	if err != nil {
+		return h, nil, err
+	}
+	if message = kmsg.RequestForKey(h.Key); message == nil {
+		return h, nil, errors.New("api key not known")
+	}
+	message.SetVersion(h.Version)
+	if h.Key == wire.KeyAPIVersions && h.Version > message.MaxVersion() {
+		return h, message, nil
+	}
+	return h, message, message.ReadFrom(body)
+}
+
+func responseFrame(h wire.RequestHeader, resp kmsg.Response) []byte {
+	frame := binary.BigEndian.AppendUint32(make([]byte, 4, 256), uint32(h.CorrelationID))
+	if h.Key != wire.KeyAPIVersions && wire.Flexible(h.Key, h.Version) {
+		frame = append(frame, 0)
+	}
+	frame = resp.AppendTo(frame)
+	binary.BigEndian.PutUint32(frame, uint32(len(frame)-4))
+	return frame
+}
+
+// reset forgets what a scenario has set.
+func (p *peers) reset() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.vote, p.fetch, p.mute, p.pending = nil, nil, false, 0
+}
+
+func (p *peers) setLeader(id kraft.NodeID, epoch kraft.Epoch) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.leader, p.epoch = id, epoch
+}
+
+// give lets the leading peer append batches.
+func (p *peers) give(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pending += n
+}
+
+// set changes how peers answer.
+func (p *peers) set(change func(*peers)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	change(p)
+}
+
+func (p *peers) logEnd() (kraft.Offset, kraft.Epoch, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.end, p.endEpoch, p.knowsEnd
+}
+
+// drain forgets what has arrived so far.
+func (p *peers) drain() {
+	for {
+		select {
+		case <-p.inbox:
+		default:
+			return
+		}
+	}
+}
+
+// address is a peer's host and port.
+func (p *peers) address(id kraft.NodeID) (host string, port uint16) {
+	host, text, _ := net.SplitHostPort(p.addresses[id])
+	n, _ := strconv.ParseUint(text, 10, 16)
+	return host, uint16(n)
+}

@@ -1,0 +1,63 @@
+package conform
+
+import (
+	"github.com/understudy-kafka/understudy/compat"
+	"github.com/understudy-kafka/understudy/wire"
+)
+
+// restart ends the target and starts it again on the same data.
+func (w *own) restart() error {
+	w.conn.close()
+	if err := w.o.Restart(w.ctx); err != nil {
+		return err
+	}
+	_, err := w.connect()
+	return err
+}
+
+// durabilityScenarios restart the target: what it has promised must hold afterwards.
+func durabilityScenarios(compat.Profile) []Scenario {
+	const source = "KIP-595; Kafka: FileQuorumStateStore, QuorumState.initialize"
+	durable := func(id, says, does string, before, afterwards func(*own) error) Scenario {
+		s := scenario("durability/"+id, says, does, source, after(before, after((*own).restart, afterwards)))
+		s.restarts = true
+		return s
+	}
+	return []Scenario{
+		durable("vote-survives", "a vote survives a restart: no second candidate gets it, the first one does", "grant, restart, ask again",
+			talks(vote(bestLog, granted)),
+			talks(vote(ofB+bestLog, "p.errorCode=NONE p.voteGranted=false p.leaderEpoch=$epoch"), vote(bestLog, granted))),
+		durable("epoch-survives", "an epoch survives a restart, even without a vote", "move the epoch, restart, ask in the older one",
+			talks(exchangeStep{wire.KeyVote, 2, "p.replicaId=$a p.replicaEpoch=$epoch+1 " + shortLog, one + "p.voteGranted=false p.leaderEpoch=$epoch+1"}),
+			talks(vote(bestLog, "p.errorCode=FENCED_LEADER_EPOCH p.voteGranted=false p.leaderEpoch=$epoch+1"))),
+		durable("leader-survives", "who has followed a leader grants no vote in its epoch after a restart", "follow, restart, ask for a vote",
+			following(func(*own) error { return nil }),
+			talks(vote(ofB+bestLog, "p.errorCode=NONE p.voteGranted=false p.leaderEpoch=$epoch"))),
+		durable("log-survives", "what was fetched as a voter is there after a restart", "replicate, restart, follow again",
+			following(func(w *own) error {
+				if err := w.replicate(3); err != nil {
+					return err
+				}
+				w.learn()
+				w.facts["was"] = w.facts["end"]
+				return nil
+			}),
+			func(w *own) error {
+				if err := w.fresh(); err != nil {
+					return err
+				}
+				if err := w.follow("$a"); err != nil {
+					return err
+				}
+				r, err := w.fetches("$a")
+				if err != nil {
+					return err
+				}
+				return w.expect(r.message, r.version, "p.fetchOffset=$was")
+			}),
+		durable("leadership-does-not-survive", "who has led an epoch does not lead it after a restart, and grants no vote in it", "elect, restart, fetch and ask for a vote",
+			(*own).win,
+			talks(exchangeStep{wire.KeyFetch, 17, "p.currentLeaderEpoch=$epoch", "p.errorCode!=NONE p.records.len=0"},
+				vote("p.lastOffset=$max p.lastOffsetEpoch=$endEpoch", "p.voteGranted=false"))),
+	}
+}
