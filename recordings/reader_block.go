@@ -165,11 +165,15 @@ func (r *Reader) frame(o *Observation, m *meta, f *metaReader, payload []byte) {
 	kept := f.length(o.Frame.Size)
 	o.Frame.Cut = m.flags&metaCut != 0
 	f.varint() // correlation id: for others
-	if len(payload) > 0 {
-		if len(payload) != 4+kept {
-			f.bad = true
-			return
-		}
+	switch {
+	case kept < o.Frame.Size && !o.Frame.Cut:
+		f.bad = true
+		return
+	case len(payload) == 0 && o.Frame.Size == 0: // not delivered
+	case len(payload) != 4+kept:
+		f.bad = true
+		return
+	default:
 		o.Frame.Bytes = payload[4:]
 	}
 	if m.flags&metaWithheld != 0 {
