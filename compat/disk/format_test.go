@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -67,7 +68,7 @@ func startFormatted(t *testing.T, program string, release kafka.Release) {
 	if !kafkatest.Matrix() {
 		return
 	}
-	formatAndStart(t, program, q, version, []string{"-s"}, nil)
+	formatAndStart(t, program, q, version, []string{"-s", "--add-scram", "SCRAM-SHA-512=[name=alice,password=alice-secret]"}, nil)
 	static := kafkatest.New(t, kafka.Config{Release: release, Controllers: 1, Voters: kafka.Static})
 	formatAndStart(t, program, static, version, nil, nil)
 }
@@ -94,6 +95,9 @@ func formatAndStart(t *testing.T, program string, q *kafka.Quorum, version strin
 	must(t, err)
 	if want := fmt.Sprintf(`"name":"metadata.version","featureLevel":%d}`, level.Level); !strings.Contains(log, want) {
 		t.Errorf("%v: the first leader did not write %s:\n%s", args, want, log)
+	}
+	if scram := slices.Contains(args, "--add-scram"); scram != strings.Contains(log, `"type":"USER_SCRAM_CREDENTIAL_RECORD","version":0,"data":{"name":"alice"`) {
+		t.Errorf("%v: credentials in the log: %t", args, !scram)
 	}
 	silent(t, node.DataDir)
 }

@@ -177,22 +177,14 @@ func (h *history) mutateResponse(to int32, resp kmsg.Response) {
 			return
 		}
 		p := &r.Topics[0].Partitions[0]
-		if h.chance(500) {
-			p.ErrorCode = h.code()
-		} else {
-			h.leader(to, &p.LeaderID, &p.LeaderEpoch)
-		}
+		h.codeOrLeader(500, to, &p.ErrorCode, &p.LeaderID, &p.LeaderEpoch)
 	case *kmsg.EndQuorumEpochResponse:
 		if top || len(r.Topics) == 0 {
 			r.ErrorCode = h.code()
 			return
 		}
 		p := &r.Topics[0].Partitions[0]
-		if h.chance(500) {
-			p.ErrorCode = h.code()
-		} else {
-			h.leader(to, &p.LeaderID, &p.LeaderEpoch)
-		}
+		h.codeOrLeader(500, to, &p.ErrorCode, &p.LeaderID, &p.LeaderEpoch)
 	case *kmsg.FetchResponse:
 		if top || len(r.Topics) == 0 {
 			r.ErrorCode = h.code()
@@ -210,17 +202,22 @@ func (h *history) mutateResponse(to int32, resp kmsg.Response) {
 	case *kmsg.RemoveRaftVoterResponse:
 		r.ErrorCode = h.code()
 	case *kmsg.UpdateRaftVoterResponse:
-		if h.chance(600) {
-			r.ErrorCode = h.code()
-		} else {
-			h.leader(to, &r.CurrentLeader.LeaderID, &r.CurrentLeader.LeaderEpoch)
-		}
+		h.codeOrLeader(600, to, &r.ErrorCode, &r.CurrentLeader.LeaderID, &r.CurrentLeader.LeaderEpoch)
 	case *kmsg.ApiVersionsResponse:
 		if h.chance(300) {
 			r.ErrorCode = int16(kraft.UnknownServerError)
 		} else if len(r.SupportedFeatures) > 0 {
 			r.SupportedFeatures[0].MaxVersion = 0
 		}
+	}
+}
+
+// codeOrLeader alters the error, so often of a thousand times, or else the leader that is named.
+func (h *history) codeOrLeader(perMille int, to int32, code *int16, leader, epoch *int32) {
+	if h.chance(perMille) {
+		*code = h.code()
+	} else {
+		h.leader(to, leader, epoch)
 	}
 }
 
