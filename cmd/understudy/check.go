@@ -31,6 +31,7 @@ type checkFlags struct {
 	tier        int
 	bundle      string
 	html        string
+	state       string
 }
 
 func newCheckCommand() *cobra.Command {
@@ -51,6 +52,7 @@ Exit codes: 0 conforms, 1 diverges, 3 inconclusive, 2 wrong usage, 4 an I/O erro
   understudy check -o json run.pcapng.zst | jq .findings
   understudy check --follow -o jsonl run
   understudy check -o junit --html report.html run.pcapng.zst > report.xml
+  understudy check --state /var/lib/understudy/state today.pcapng.zst
   understudy check --bundle found run.pcapng.zst; understudy explain found/*`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -64,6 +66,7 @@ Exit codes: 0 conforms, 1 diverges, 3 inconclusive, 2 wrong usage, 4 an I/O erro
 	f.IntVar(&flags.tier, "tier", 1, "1: rules over what messages prove; 2 (experimental): also notes each message of a voter that no state of a correct controller explains; no part of the verdict")
 	f.StringVar(&flags.bundle, "bundle", "", "for each finding, write what proves it to a directory under this one: text, JSON, and a small recording that shows it by itself; see explain")
 	f.StringVar(&flags.html, "html", "", "also write the report to `FILE` as one page with a timeline, which needs no network")
+	f.StringVar(&flags.state, "state", "", "remember what was seen of each cluster in this `DIR`: the high watermark, votes, epochs and voters; a quorum that comes back with less is found in a later run")
 	f.BoolVar(&flags.follow, "follow", false, "wait for more at the end of a recording that is being written")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(outputs, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -116,12 +119,24 @@ func check(ctx context.Context, flags *checkFlags, files []string, stdin io.Read
 		return &exitError{exitRuntime, err}
 	}
 	defer func() { _ = source.Close() }() // it was only read
+	state := &stateDir{dir: flags.state}
+	if flags.state != "" {
+		options.Recall = state.recall
+	}
 	checker := shadow.New(options)
 	film.Watch(checker)
 	if err := feed(ctx, checker, source, &printed, newProgress(stderr, source)); err != nil {
 		return &exitError{exitRuntime, err}
 	}
 	report := checker.Finish()
+	if state.err != nil {
+		return &exitError{exitRuntime, state.err}
+	}
+	if flags.state != "" {
+		if err := state.remember(checker.Memory()); err != nil {
+			return &exitError{exitRuntime, err}
+		}
+	}
 	err = errors.Join(writeReport(out, report, flags.output), printed, out.Flush())
 	if err == nil {
 		err = writeFiles(flags, files, checker, options, film, report, stderr)

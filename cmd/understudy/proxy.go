@@ -78,6 +78,7 @@ type proxyOptions struct {
 
 	noCheck        bool
 	faultAsPeer    bool
+	state          string
 	checkerRestart bool
 	checker        []string // another program in place of understudy check
 }
@@ -99,6 +100,7 @@ func (o *proxyOptions) flags(cmd *cobra.Command) {
 	if o.checked {
 		f.BoolVar(&o.noCheck, "no-check", false, "do not start the checker")
 		f.BoolVar(&o.faultAsPeer, "fault-as-peer", false, "judge frames that a fault rule altered as if the peer had sent them so")
+		f.StringVar(&o.state, "state", "", "remember what was seen of each cluster in this `DIR`, from run to run; see check --state")
 		f.BoolVar(&o.checkerRestart, "restart-checker", true, "start the checker again when it ends by itself")
 		f.StringArrayVar(&o.checker, "checker", nil, "program to use in place of understudy check; repeat it for its arguments")
 		_ = f.MarkHidden("checker")

@@ -63,6 +63,9 @@ func (o *proxyOptions) startChecker(show *timeline, stream recordings.Options, l
 		if o.faultAsPeer {
 			command = append(command, "--fault-as-peer")
 		}
+		if o.state != "" {
+			command = append(command, "--state", o.state)
+		}
 		command = append(command, "-")
 	}
 	return proxy.NewChecker(proxy.CheckerOptions{

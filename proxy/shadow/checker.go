@@ -20,6 +20,10 @@ type Options struct {
 	// Events is called with what happens, in the order of the stream, if it is set. The event is the callee's.
 	Events func(Event)
 
+	// Recall returns what is remembered of a cluster from earlier streams, nil if nothing is. It is called once, when the cluster
+	// is known.
+	Recall func(cluster string) *Memory
+
 	// Tier2 also judges the decisions of each voter by the states that it may be in.
 	Tier2 bool
 }
@@ -34,6 +38,10 @@ type Checker struct {
 	first   int64 // instants of the stream
 	last    int64
 	cluster string
+
+	recalled  bool // it was asked for what is remembered
+	declined  bool // which was not used
+	remembers *Memory
 
 	conns     map[connKey]*conn
 	recent    *conn

@@ -96,6 +96,9 @@ func (c *Checker) openWindow() {
 func (c *Checker) closeWindow() {
 	w := c.window
 	c.window = nil
+	if c.first == 0 {
+		c.first = w.begun
+	}
 	for _, s := range w.scout.endpointList {
 		e := c.endpoint(s.name)
 		e.waited = e.waited || s.raft
@@ -106,7 +109,7 @@ func (c *Checker) closeWindow() {
 		e.claims = s.claims
 	}
 	if c.cluster == "" {
-		c.cluster = w.scout.cluster
+		c.identify(w.scout.cluster)
 	}
 	for _, text := range w.scout.notes {
 		c.note(text)

@@ -199,7 +199,7 @@ func (c *Checker) learnCluster(m *message) {
 	e.cluster = string(m.cluster)
 	switch {
 	case c.cluster == "":
-		c.cluster = e.cluster
+		c.identify(e.cluster)
 	case c.cluster != e.cluster:
 		c.note("the listener " + e.name + " serves cluster " + e.cluster + ", which is not judged; cluster " + c.cluster + " is")
 	}
