@@ -12,6 +12,9 @@ type responseEvent interface {
 
 func (r *Response) response() *Response { return r }
 
+// Head is what all responses begin with, of the event that embeds it.
+func (r *Response) Head() *Response { return r }
+
 func (e *ReceiveVoteResponse) handle(m *QuorumStateMachine) bool  { return m.onVoteResponse(e) }
 func (e *ReceiveFetchResponse) handle(m *QuorumStateMachine) bool { return m.onFetchResponse(e) }
 func (e *ReceiveBeginQuorumEpochResponse) handle(m *QuorumStateMachine) bool {

@@ -98,29 +98,11 @@ func (j *judge) deliver(h *hypothesis, i int) {
 
 // address makes an answer one to the request that this hypothesis' machine has sent.
 func address(event kraft.Event, about kraft.Response) bool {
-	var r *kraft.Response
-	switch e := event.(type) {
-	case *kraft.ReceiveVoteResponse:
-		r = &e.Response
-	case *kraft.ReceiveBeginQuorumEpochResponse:
-		r = &e.Response
-	case *kraft.ReceiveEndQuorumEpochResponse:
-		r = &e.Response
-	case *kraft.ReceiveFetchResponse:
-		r = &e.Response
-	case *kraft.ReceiveFetchSnapshotResponse:
-		r = &e.Response
-	case *kraft.ReceiveAPIVersionsResponse:
-		r = &e.Response
-	case *kraft.ReceiveUpdateRaftVoterResponse:
-		r = &e.Response
-	case *kraft.ReceiveAddRaftVoterResponse:
-		r = &e.Response
-	case *kraft.ReceiveRemoveRaftVoterResponse:
-		r = &e.Response
-	default:
+	e, ok := event.(interface{ Head() *kraft.Response })
+	if !ok {
 		return false
 	}
+	r := e.Head()
 	r.From, r.CorrelationID = about.From, about.CorrelationID
 	return true
 }

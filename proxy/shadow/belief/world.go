@@ -62,7 +62,15 @@ func (w *world) name() {
 
 // nameless reports whether the voters are listed without the directory ids that they have.
 func (w *world) nameless() bool {
-	return w.dynamic && w.votersAt < 0 && w.voters.Len() > 0 && w.voters.At(0).Key.DirectoryID.IsZero()
+	if !w.dynamic || w.votersAt >= 0 {
+		return false
+	}
+	for i := range w.voters.Len() {
+		if w.voters.At(i).Key.DirectoryID.IsZero() {
+			return true
+		}
+	}
+	return false
 }
 
 func (w *world) named(id kraft.ClusterID) {
