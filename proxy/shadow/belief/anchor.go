@@ -14,10 +14,11 @@ type wires struct {
 	gone  bool            // all of them have ended
 
 	// drained are the nodes that a request has left for that was built since judging began. The others may yet get older ones.
-	drained map[kraft.NodeID]bool
-	began   *crossing // what judging began with; nil: with the node's first state
-	unclear bool
-	settled int64 // until when messages that were not seen may show, in nanoseconds since the Unix epoch
+	drained   map[kraft.NodeID]bool
+	began     *crossing // what judging began with; nil: with the node's first state
+	unclear   bool
+	restarted bool  // and has not said since which disk it has
+	settled   int64 // until when messages that were not seen may show, in nanoseconds since the Unix epoch
 }
 
 // midway takes in whether what went over a connection before is known.
@@ -105,6 +106,7 @@ func (j *judge) anchorAtAnswer(x *crossing) {
 	h.stored = kraft.QuorumState{Epoch: f.said.epoch, Leader: said.LeaderID, Voted: kraft.NoReplica}
 	var set []*hypothesis
 	j.boot(h, func(begun *hypothesis) {
+		begun.reached(f)
 		for i := range begun.sent {
 			if j.acceptRequest(begun, i, f, false) {
 				j.offered(begun, x)
@@ -115,6 +117,20 @@ func (j *judge) anchorAtAnswer(x *crossing) {
 	})
 	if len(set) > 0 {
 		j.begin(set, f)
+	}
+}
+
+// reached gives a follower the high watermark that it says it has.
+func (h *hypothesis) reached(f *crossing) {
+	follower, ok := h.m.Role().(*kraft.Follower)
+	if !ok || f.version < 18 || f.said.hw < 0 || f.said.hw > h.view.End {
+		return
+	}
+	follower.HighWatermark, h.view.HighWatermark = f.said.hw, f.said.hw
+	for i := range h.sent {
+		if h.sent[i].key == wire.KeyFetch {
+			h.sent[i].said.hw = f.said.hw
+		}
 	}
 }
 
@@ -139,6 +155,9 @@ func (j *judge) end(why string) {
 	j.set, j.trial, j.why, j.wire.fetch = j.set[:0], false, why, nil
 }
 
+// nowhereDisk stands for a directory id that is not known yet.
+var nowhereDisk = kraft.DirectoryID{1}
+
 // configure sets up what the machines of this node are made of. at is where the voter set was recorded.
 func (j *judge) configure(at kraft.Offset) {
 	w := &j.c.world
@@ -148,7 +167,7 @@ func (j *judge) configure(at kraft.Offset) {
 		FetchSnapshotMaxBytes: 1 << 20,
 	}
 	if cfg.DirectoryID.IsZero() {
-		cfg.DirectoryID = kraft.DirectoryID{1}
+		cfg.DirectoryID = nowhereDisk
 	}
 	j.records = j.records[:0]
 	for i := range w.voters.Len() {

@@ -132,7 +132,13 @@ func (c *Checker) Message(m *Message) {
 		}
 		c.release()
 	}
-	if c.world.learn(x); c.world.nameless() {
+	configured := c.world.votersAt < 0
+	if c.world.learn(x); configured && c.world.votersAt >= 0 {
+		for _, j := range c.judges { // where each can be reached is part of it, and was not known
+			j.blind("the voters have come into the log", x.nanos)
+		}
+	}
+	if c.world.nameless() {
 		if c.world.name(); !c.world.known { // they were taken for voters without
 			for _, j := range c.judges {
 				j.blind("the directory ids of the voters are not known yet", x.nanos)

@@ -72,6 +72,7 @@ func (j *judge) saw(x *crossing) {
 	if !x.reply && (x.key == wire.KeyAddRaftVoter || x.key == wire.KeyRemoveRaftVoter) {
 		j.blind("a voter that adds or removes itself", x.nanos)
 	}
+	j.identified(x)
 	if len(j.set) == 0 && !x.reply {
 		j.anchorAtRequest(x)
 	}
@@ -80,6 +81,18 @@ func (j *judge) saw(x *crossing) {
 		return
 	}
 	j.explainSeen(x, asked)
+}
+
+// identified takes in which disk the node has. On another one it knows nothing of what it did before.
+func (j *judge) identified(x *crossing) {
+	key := x.said.replica
+	if x.reply || key.ID != j.id || key.DirectoryID.IsZero() {
+		return
+	}
+	if len(j.set) > 0 && key.DirectoryID != j.config.DirectoryID && j.config.DirectoryID != nowhereDisk {
+		j.end("the node has another disk")
+	}
+	j.wire.restarted = false
 }
 
 func (j *judge) unjudged(why string) {
@@ -114,6 +127,12 @@ func (j *judge) explainSeen(x *crossing, asked *crossing) {
 		if slices.ContainsFunc(j.set, func(h *hypothesis) bool { return h.blind }) {
 			j.end("a snapshot whose contents were not seen")
 		}
+	case x.reply && j.wire.restarted:
+		j.end("a node that may have another disk since it was started")
+		j.unjudged(j.why)
+	case describesLeader(x):
+		j.end("a leader that describes itself anew")
+		j.unjudged(j.why)
 	case !x.reply && x.key == wire.KeyUpdateRaftVoter:
 		j.end("a node that describes itself anew")
 		j.unjudged(j.why)
@@ -132,6 +151,17 @@ func (j *judge) explainSeen(x *crossing, asked *crossing) {
 			j.free(h)
 		}
 	}
+}
+
+// describesLeader reports whether a leader has begun its epoch by writing the voters anew: it does if it can be reached elsewhere than
+// recorded, which nobody but itself knows.
+func describesLeader(x *crossing) bool {
+	for i := range x.said.batches {
+		if c := x.said.batches[i].Control; len(c) > 1 && c[0].Type == kraft.LeaderChangeRecord {
+			return true
+		}
+	}
+	return false
 }
 
 // mayBeOld reports whether a request may have waited since before judging began, behind another one to the same node.
@@ -198,7 +228,7 @@ func (j *judge) closed(conn ConnID) {
 }
 
 func (j *judge) revived() {
-	j.wire.unclear = false
+	j.wire.unclear, j.wire.restarted = false, true
 	if len(j.set) > 0 {
 		j.advance(step{kind: stepRevived})
 	}
