@@ -19,6 +19,7 @@ type hypothesis struct {
 
 	// unvoted: judging began in this epoch with a follower, and who it had voted for before is not known. 0: none.
 	unvoted kraft.Epoch
+	blank   bool // the disk was formatted without voters
 
 	soon []kraft.Timer // timers that were set to run out at once
 
@@ -199,7 +200,7 @@ func (h *hypothesis) fingerprint() fingerprint {
 		f.word(uint64(h.tail.Base))
 		f.word(uint64(h.tail.Last))
 	}
-	f.word(bit(h.openTail) | bit(h.dead)<<1 | bit(h.blind)<<2 | bit(h.unvoted == h.stored.Epoch)<<3)
+	f.word(bit(h.openTail) | bit(h.dead)<<1 | bit(h.blind)<<2 | bit(h.unvoted == h.stored.Epoch)<<3 | bit(h.blank)<<4)
 	f.word(uint64(uint32(h.stored.Epoch)) | uint64(uint32(h.stored.Leader))<<32)
 	f.word(uint64(uint32(h.stored.Voted.ID)))
 	f.word(uint64(h.flushed))

@@ -48,12 +48,31 @@ func (j *judge) rebirths(next []*hypothesis, h *hypothesis) []*hypothesis {
 		next = j.rebirths(next, had)
 		j.free(had)
 	})
+	for _, blank := range []bool{false, true} {
+		if !blank || j.c.world.dynamic {
+			j.wiped(h, blank, func(born *hypothesis) { next = j.keep(next, born) })
+		}
+	}
 	for _, flushed := range []bool{true, false} {
 		if flushed || h.flushed < h.view.End {
 			j.reborn(h, flushed, func(born *hypothesis) { next = j.keep(next, born) })
 		}
 	}
 	return next
+}
+
+// wiped is the node as it starts with a new disk. The first tier says what that means for the quorum.
+func (j *judge) wiped(h *hypothesis, blank bool, emit func(*hypothesis)) {
+	n := new(hypothesis)
+	if n.blank = blank; j.c.world.dynamic && !blank {
+		n.view.AddSnapshot(kraft.Snapshot{ID: kraft.BootstrapSnapshot})
+	}
+	for i := range h.asked {
+		if s := &h.asked[i]; !s.closed && !s.taken {
+			n.asked = append(n.asked, askedSlot{x: s.x})
+		}
+	}
+	j.boot(n, emit)
 }
 
 // reborn is the node as it starts from the disk that the hypothesis has left: what was flushed, or all that was written.
@@ -95,7 +114,7 @@ func (j *judge) boot(h *hypothesis, emit func(*hypothesis)) {
 
 // before are the control records that the log began with: those of the bootstrap checkpoint, or of the part that was not seen.
 func (j *judge) before(h *hypothesis) []kraft.HistoryEntry {
-	if len(h.history) > 0 && h.history[0].Offset < h.view.Start {
+	if h.blank || len(h.history) > 0 && h.history[0].Offset < h.view.Start {
 		return nil
 	}
 	return j.config.History
