@@ -32,6 +32,7 @@ type bundle struct {
 	Inputs      []string         `json:"inputs"`
 	Frames      int              `json:"frames"` // of the core
 	FaultAsPeer bool             `json:"faultAsPeer,omitempty"`
+	Tier2       bool             `json:"tier2,omitempty"`
 	Command     string           `json:"command"` // run in the bundle's directory, it leads to the finding
 }
 
@@ -64,10 +65,14 @@ func writeBundles(dir string, flags *checkFlags, files []string, c *shadow.Check
 			}
 			b.Inputs = append(b.Inputs, name)
 		}
-		b.Command = "understudy check " + bundleCore
+		b.Command = "understudy check"
 		if flags.faultAsPeer {
-			b.Command = "understudy check --fault-as-peer " + bundleCore
+			b.Command += " --fault-as-peer"
 		}
+		if f.Rule == shadow.Tier2 {
+			b.Tier2, b.Command = true, b.Command+" --tier 2"
+		}
+		b.Command += " " + bundleCore
 		if reasons[i] != nil {
 			b.Command = ""
 		}

@@ -178,21 +178,87 @@ func (k *coreKeeper) reduce(options Options, names map[string]kraft.NodeID) (Cor
 		return Core{}, ErrNoCore
 	}
 	r := &coreReducer{options: options, finding: k.finding, left: coreTrials}
+	if k.finding.Rule == tier2Rule.ID {
+		return k.shortest(r, names)
+	}
 	for _, start := range [][]placed{k.near, union(k.near, k.window)} {
 		list := units(start)
 		if !r.shows(list) {
 			continue
 		}
-		list = r.reduce(list)
-		core := Core{Finding: *k.finding, Observations: finished(list, names)}
-		for i := range core.Observations {
-			if core.Observations[i].Kind == recordings.KindFrame {
-				core.Frames++
-			}
-		}
-		return core, nil
+		return k.core(r.reduce(list), names), nil
 	}
 	return Core{}, ErrNoCore
+}
+
+// core is what is left of a stream as a core.
+func (k *coreKeeper) core(list []coreUnit, names map[string]kraft.NodeID) Core {
+	core := Core{Finding: *k.finding, Observations: finished(list, names)}
+	for i := range core.Observations {
+		if core.Observations[i].Kind == recordings.KindFrame {
+			core.Frames++
+		}
+	}
+	return core
+}
+
+// shortest is the reduction of a finding of the second tier. That tier explains what a node does by all that came to it, so nothing may be
+// left out from the middle. But each node is judged alone, by its own connections, and from wherever judging begins: what is sought is the
+// shortest end of the node's own stream that shows the finding.
+func (k *coreKeeper) shortest(r *coreReducer, names map[string]kraft.NodeID) (Core, error) {
+	r.options.Tier2 = true
+	own := map[*recordings.Conn]bool{}
+	for i := range k.window {
+		o := &k.window[i].o
+		id, named := names[o.Conn.Endpoint]
+		if named && id == k.finding.Node || o.Conn.Node == k.finding.Node {
+			own[o.Conn] = true
+		}
+		if o.Kind == recordings.KindFrame && o.Dir == wire.Request {
+			if h, _, err := wire.ParseRequestHeader(o.Frame.Bytes); err == nil {
+				if id, ok := raftClientID(h.ClientID); ok && id == k.finding.Node {
+					own[o.Conn] = true
+				}
+			}
+		}
+	}
+	var all []placed
+	for i := range k.window {
+		if own[k.window[i].o.Conn] {
+			all = append(all, k.window[i])
+		}
+	}
+	last := k.finding.Proof[len(k.finding.Proof)-1].Number
+	for n := len(all); n > 0 && all[n-1].o.Number > last; n-- { // what came behind the proof is not needed
+		all = all[:n-1]
+	}
+	for size := 8; ; size *= 2 {
+		from := max(0, len(all)-size)
+		if list := units(midway(all[from:])); r.shows(list) {
+			return k.core(list, names), nil
+		}
+		if from == 0 {
+			return Core{}, ErrNoCore
+		}
+	}
+}
+
+// midway is a part of a stream as an observer would have seen it who came then: connections that it does not see opening were open.
+func midway(list []placed) []placed {
+	conns := map[*recordings.Conn]*recordings.Conn{}
+	out := slices.Clone(list)
+	for i := range out {
+		o := &out[i].o
+		conn := conns[o.Conn]
+		if conn == nil {
+			joined := *o.Conn
+			joined.Midway = joined.Midway || o.Kind != recordings.KindOpen
+			conn = &joined
+			conns[o.Conn] = conn
+		}
+		o.Conn = conn
+	}
+	return out
 }
 
 // union merges two parts of a stream.
@@ -302,9 +368,7 @@ func (r *coreReducer) shows(list []coreUnit) bool {
 		o := all[i].o
 		c.Observe(&o)
 	}
-	if c.window != nil {
-		c.closeWindow()
-	}
+	c.Finish()
 	for i := range c.findings.all {
 		if c.findings.all[i].sameAs(r.finding) {
 			return true
@@ -325,6 +389,9 @@ func byOrder(a, b placed) int {
 
 // sameAs reports whether two findings are of the same thing, by the same frames.
 func (f *Finding) sameAs(o *Finding) bool {
+	if f.Rule == tier2Rule.ID { // it tells what answers what only where it saw both
+		return f.key == o.key && len(f.Proof) > 0 && len(o.Proof) > 0 && f.Proof[len(f.Proof)-1].Number == o.Proof[len(o.Proof)-1].Number
+	}
 	return f.key == o.key && slices.EqualFunc(f.Proof, o.Proof, func(a, b Evidence) bool {
 		return a.Stream == b.Stream && a.Number == b.Number && a.Dir == b.Dir && a.Conn == b.Conn
 	})

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"github.com/understudy-kafka/understudy/kraft"
 	"github.com/understudy-kafka/understudy/recordings"
 )
@@ -69,7 +71,7 @@ func judgedAgain(t *testing.T, options Options, core *Core) *Report {
 		t.Fatal(err)
 	}
 	defer in.Close()
-	c := New(Options{FaultAsPeer: options.FaultAsPeer})
+	c := New(Options{FaultAsPeer: options.FaultAsPeer, Tier2: options.Tier2})
 	var o recordings.Observation
 	for {
 		err := in.Next(&o)
@@ -171,6 +173,45 @@ func TestCore_OfConversations(t *testing.T) {
 			}
 			t.Logf("%d frames of %d", reduced[0].Frames, len(list))
 		})
+	}
+}
+
+// TestCore_OfTheSecondTier: the end of the node's own stream shows it, to an observer who came late.
+func TestCore_OfTheSecondTier(t *testing.T) {
+	original := load(t, "440-dynamic-start-kill")
+	mutated, _ := original.mutate(t, func(_ kmsg.Request, resp kmsg.Response) bool {
+		p := part(resp)
+		if p == nil || p.HighWatermark < 20 || len(p.RecordBatches) > 0 {
+			return false
+		}
+		p.HighWatermark++
+		return true
+	})
+	options := Options{FaultAsPeer: true, Tier2: true}
+	c := New(options)
+	for i := range mutated {
+		o := mutated[i]
+		c.Observe(&o)
+	}
+	c.Finish()
+	tried := 0
+	for _, f := range c.Findings() {
+		if f.Rule != Tier2 {
+			continue
+		}
+		tried++
+		cores, errs, err := Cores(options, c.Names(), []Finding{f}, &replay{list: mutated})
+		if err != nil || errs[0] != nil {
+			t.Fatal(err, errs)
+		}
+		r := judgedAgain(t, options, &cores[0])
+		if !slices.ContainsFunc(r.Findings, func(g Finding) bool { return g.Rule == Tier2 && g.Node == f.Node }) {
+			t.Errorf("%s: %+v", f.Text, r.Findings)
+		}
+		t.Logf("%d frames: %s", cores[0].Frames, f.Text)
+	}
+	if tried == 0 {
+		t.Errorf("the second tier finds nothing: %+v", c.Findings())
 	}
 }
 

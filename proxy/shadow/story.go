@@ -51,6 +51,9 @@ func writeWhy(w *textWriter, indent string, f *Finding, rule *Rule) {
 	}
 }
 
+// Tier2 is the id of the rule that stands for the second tier.
+const Tier2 = "T2"
+
 // RuleOf returns the rule with this id; nil if there is none.
 func RuleOf(id string) *Rule {
 	if id == tier2Rule.ID {

@@ -13,7 +13,7 @@ import (
 
 // tier2Rule stands for all that the second tier judges: the decisions of each voter, by the states that it may be in.
 var tier2Rule = Rule{
-	ID: "T2", Name: "explained",
+	ID: Tier2, Name: "explained",
 	Says:   "every message of a voter is one that a correct controller of its release could have written, after all that came to it",
 	Source: "the engine of Kafka's release (package kraft), over every order of events that the wire leaves open",
 	Why:    "the controller decides something that Kafka's does not: whatever it is, the others rely on it",
