@@ -184,7 +184,7 @@ func TestKafka_MemoryLogDecidesAsTheFileLog(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			steps := 600
 			if os.Getenv("UNDERSTUDY_MATRIX") != "" {
-				steps = 4_000
+				steps = 2_000
 				if version == oracle.Versions[0] || version == oracle.Versions[len(oracle.Versions)-1] {
 					steps = 20_000
 				}
