@@ -43,6 +43,7 @@ A fault rule makes the proxy misbehave on purpose:
 		Example: `  understudy proxy --upstream 1=127.0.0.1:19091=127.0.0.1:9091 --upstream 2=127.0.0.1:19092=127.0.0.1:9092 --upstream 3=127.0.0.1:19093=127.0.0.1:9093
   understudy proxy --config quorum.yaml --record /var/lib/understudy/quorum --rotate-size 1GiB --http :9644
   understudy proxy --config quorum.yaml --fault 'drop Vote from 3 to 1 nth 2' --fault 'delay 200ms Fetch response to 2'
+  understudy proxy --config quorum.yaml --watch
   understudy proxy --config quorum.yaml --control unix:/run/understudy.sock
   curl --unix-socket /run/understudy.sock http://proxy/faults -d 'partition 1->2'`,
 		Args: cobra.NoArgs,
@@ -79,6 +80,7 @@ type proxyOptions struct {
 	noCheck        bool
 	faultAsPeer    bool
 	state          string
+	watch          bool
 	checkerRestart bool
 	checker        []string // another program in place of understudy check
 }
@@ -100,6 +102,7 @@ func (o *proxyOptions) flags(cmd *cobra.Command) {
 	if o.checked {
 		f.BoolVar(&o.noCheck, "no-check", false, "do not start the checker")
 		f.BoolVar(&o.faultAsPeer, "fault-as-peer", false, "judge frames that a fault rule altered as if the peer had sent them so")
+		f.BoolVar(&o.watch, "watch", false, "show the quorum as it is, once a second: nodes, roles, epochs, lags, the latest events, a verdict for each node")
 		f.StringVar(&o.state, "state", "", "remember what was seen of each cluster in this `DIR`, from run to run; see check --state")
 		f.BoolVar(&o.checkerRestart, "restart-checker", true, "start the checker again when it ends by itself")
 		f.StringArrayVar(&o.checker, "checker", nil, "program to use in place of understudy check; repeat it for its arguments")
@@ -174,6 +177,9 @@ func (o *proxyOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if o.noCheck && (o.watch || o.state != "") {
+		return usageError("--watch and --state show and keep what the checker sees; they cannot go with --no-check")
+	}
 	// The loop must never wait for the recorder to leave a processor of the Go scheduler; the kernel shares the real
 	// ones better.
 	if procs := runtime.GOMAXPROCS(0); procs < 4 && os.Getenv("GOMAXPROCS") == "" {
@@ -203,6 +209,9 @@ func (o *proxyOptions) run(cmd *cobra.Command) error {
 	var show *timeline
 	if o.checked && !o.noCheck {
 		show = &timeline{out: cmd.OutOrStdout()}
+		if o.watch {
+			show.watch = &liveView{out: show.out, screen: isTerminal(show.out)}
+		}
 		checker, err := o.startChecker(show, rec, cfg.Log)
 		if err != nil {
 			p.Close()

@@ -18,6 +18,7 @@ import (
 type timeline struct {
 	mu     sync.Mutex
 	out    io.Writer
+	watch  *liveView       // the live view in place of lines; nil: not wanted
 	report *shadow.Report // of the end, once it is there
 }
 
@@ -25,10 +26,12 @@ type timeline struct {
 func (t *timeline) show(e shadow.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	switch e.Kind {
-	case shadow.EventState:
-	case shadow.EventVerdict:
+	switch {
+	case e.Kind == shadow.EventVerdict:
 		t.report = e.Report
+	case t.watch != nil:
+		t.watch.show(e)
+	case e.Kind == shadow.EventState:
 	default:
 		fmt.Fprintf(t.out, "%s  %s\n", time.Unix(0, e.At).Format("15:04:05.000"), e.Text)
 	}
