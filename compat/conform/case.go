@@ -83,6 +83,18 @@ func (c *Case) group() string {
 	return group
 }
 
+// timed reports whether the case is about how long an answer takes. A busy machine may make one late, so it is tried again.
+func (c *Case) timed() bool {
+	for i := range c.Steps {
+		for _, text := range c.Steps[i].Want {
+			if strings.Contains(text, elapsed) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // String is the case on one line.
 func (c *Case) String() string { return fmt.Sprintf("%-6s %s", c.Level, c.ID) }
 

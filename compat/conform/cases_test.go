@@ -193,6 +193,33 @@ func TestReports_NameEveryCase(t *testing.T) {
 	}
 }
 
+func TestTarget_SameQuorumMayHaveAGrownLog(t *testing.T) {
+	target := func(change func(*Target)) *Target {
+		t := &Target{Leader: 1, Epoch: 3, facts: facts{"logStart": int64(5), "logEnd": int64(9), "highWatermark": int64(9)}}
+		change(t)
+		return t
+	}
+	before := target(func(*Target) {})
+	for _, x := range []struct {
+		name   string
+		change func(*Target)
+		same   bool
+	}{
+		{"nothing", func(*Target) {}, true},
+		{"the log grew", func(t *Target) { t.facts["logEnd"], t.facts["highWatermark"] = int64(12), int64(11) }, true},
+		{"a new epoch", func(t *Target) { t.Epoch++ }, false},
+		{"another leader", func(t *Target) { t.Leader = 2 }, false},
+		{"a snapshot was made", func(t *Target) { t.facts["snapshotEnd"] = int64(8) }, false},
+		{"the log was cleaned", func(t *Target) { t.facts["logStart"] = int64(8) }, false},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			if target(x.change).same(before) != x.same {
+				t.Errorf("same: %v, want %v", !x.same, x.same)
+			}
+		})
+	}
+}
+
 func TestReport_VerdictIsThatOfTheWorstCase(t *testing.T) {
 	for _, x := range []struct {
 		name     string

@@ -39,7 +39,7 @@ func TestKafka_PlaysItsPartInAQuorum(t *testing.T) {
 			continue
 		}
 		t.Run(release, func(t *testing.T) {
-			ctx := kafkatest.Deadline(t, 4*time.Minute)
+			ctx := kafkatest.Deadline(t, 8*time.Minute)
 			q := kafkatest.New(t, kafka.Config{Release: kafka.MustRelease(release), Voters: kafka.Static, Timeouts: ownTimeouts, RaftLog: kafka.Debug})
 			if err := q.Start(ctx, 1); err != nil {
 				t.Fatal(err)

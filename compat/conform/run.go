@@ -117,10 +117,10 @@ func (o *Options) runCase(ctx context.Context, c *Case, target **Target) (r Resu
 			r.Outcome, r.Why = Inconclusive, fmt.Sprintf("%s; afterwards %v", r.Why, err)
 			continue
 		}
-		same := now.Epoch == (*target).Epoch && now.Leader == (*target).Leader && now.Leads == (*target).Leads
+		same := now.same(*target)
 		*target = now
 		if same && r.Outcome == Failed {
-			if c.Fresh {
+			if c.Fresh || c.timed() {
 				continue
 			}
 			return r

@@ -38,6 +38,19 @@ func (t *Target) Role() Role {
 	return Follower
 }
 
+// settled are the facts that an idle quorum keeps: the log's end and its high watermark are not among them.
+var settled = []string{"logStart", "snapshotEnd", "snapshotEpoch", "voters", "observers", "directory"}
+
+// same reports whether both know the same of the quorum, so that what was expected before a case is expected after it.
+func (t *Target) same(other *Target) bool {
+	for _, name := range settled {
+		if t.facts[name] != other.facts[name] {
+			return false
+		}
+	}
+	return t.Epoch == other.Epoch && t.Leader == other.Leader && t.Leads == other.Leads
+}
+
 func (t *Target) String() string {
 	return fmt.Sprintf("%s: %s in epoch %d, leader %s, kraft.version %d, profile %s", t.Address, t.Role(), t.Epoch, t.Leader, t.KRaftVersion, t.Profile.Build)
 }
