@@ -63,7 +63,7 @@ type quorum struct {
 // start runs three voters, of which these are ours, and an observer of ours.
 func start(t *testing.T, b build, ours ...kraft.NodeID) *quorum {
 	t.Helper()
-	q := &quorum{t: t, ctx: kafkatest.Deadline(t, 3*time.Minute), ours: ours}
+	q := &quorum{t: t, ctx: kafkatest.Deadline(t, 5*time.Minute), ours: ours}
 	q.Quorum = kafkatest.New(t, kafka.Config{
 		Release: kafka.MustRelease(b.release), Voters: b.voters, Brokers: 1, Proxied: true, Timeouts: quick,
 		Source: source(t, append(ours, observer)...),

@@ -46,10 +46,10 @@ func beStormNode() int {
 		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 			offset, err := c.Append(context.Background(), in.Bytes())
 			if err != nil {
-				fmt.Printf("no %s\n", in.Text()) //nolint:forbidigo // it is the answer
+				fmt.Printf("no %s\n", in.Text())
 				continue
 			}
-			fmt.Printf("ok %d %s\n", offset, in.Text()) //nolint:forbidigo // it is the answer
+			fmt.Printf("ok %d %s\n", offset, in.Text())
 		}
 	}()
 	if err := c.Run(context.Background()); err != nil {
