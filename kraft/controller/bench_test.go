@@ -1,0 +1,37 @@
+package controller
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/understudy-kafka/understudy/kraft"
+)
+
+// BenchmarkAppend_OneWriter is how long a record of 1 KB takes from Append until a majority of three nodes on files and sockets has it.
+func BenchmarkAppend_OneWriter(b *testing.B) {
+	for _, size := range []int{1 << 10, 50 << 10} {
+		b.Run(fmt.Sprintf("%dB", size), func(b *testing.B) {
+			q := newQuorum(b, 3, 3, func(_ kraft.NodeID, c *Config) { c.Timeouts = kraft.DefaultTimeouts(); c.Timeouts.AppendLingerMs = 0 })
+			q.start(1, 2, 3)
+			leader, _ := q.leader(0)
+			n := q.nodes[leader]
+			record := make([]byte, size)
+			var took []time.Duration
+			b.SetBytes(int64(size))
+			b.ResetTimer()
+			for range b.N {
+				start := time.Now()
+				if _, err := n.Append(b.Context(), record); err != nil {
+					b.Fatal(err)
+				}
+				took = append(took, time.Since(start))
+			}
+			b.StopTimer()
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
+			b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
+		})
+	}
+}
