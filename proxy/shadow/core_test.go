@@ -89,7 +89,7 @@ func judgedAgain(t *testing.T, options Options, core *Core) *Report {
 func TestCore_EveryRuleOfRealFrames(t *testing.T) {
 	original := load(t, "440-dynamic-start-kill")
 	var sizes []int
-	for _, tt := range alteredFrames() {
+	for _, tt := range append(alteredFrames(), moreAlteredFrames()...) {
 		t.Run(tt.name, func(t *testing.T) {
 			mutated, _ := original.mutate(t, tt.change)
 			options := Options{FaultAsPeer: true}

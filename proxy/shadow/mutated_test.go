@@ -229,9 +229,106 @@ func alteredFrames() []alteredFrame {
 	}
 }
 
+// moreAlteredFrames are lies about epochs, names, errors, records and logs.
+func moreAlteredFrames() []alteredFrame {
+	// answered alters a Fetch answer of the settled leader that carries no records.
+	answered := func(change func(*kmsg.FetchRequest, *kmsg.FetchResponseTopicPartition)) func(kmsg.Request, kmsg.Response) bool {
+		return func(req kmsg.Request, resp kmsg.Response) bool {
+			p := part(resp)
+			if p == nil || p.HighWatermark < 20 || len(p.RecordBatches) > 0 || p.CurrentLeader.LeaderID != 1 || p.ErrorCode != 0 {
+				return false
+			}
+			change(req.(*kmsg.FetchRequest), p)
+			return true
+		}
+	}
+	// asked alters a Fetch of node 3 well within its epoch.
+	asked := func(change func(*kmsg.FetchRequest)) func(kmsg.Request, kmsg.Response) bool {
+		return func(req kmsg.Request, resp kmsg.Response) bool {
+			f, ok := req.(*kmsg.FetchRequest)
+			if resp != nil || !ok || f.ReplicaState.ID != 3 || f.Topics[0].Partitions[0].FetchOffset < 30 {
+				return false
+			}
+			change(f)
+			return true
+		}
+	}
+	// stood alters a request for a standard vote in epoch 3.
+	stood := func(change func(*kmsg.VoteRequestTopicPartition)) func(kmsg.Request, kmsg.Response) bool {
+		return func(req kmsg.Request, resp kmsg.Response) bool {
+			v, ok := req.(*kmsg.VoteRequest)
+			if resp != nil || !ok || v.Topics[0].Partitions[0].PreVote || v.Topics[0].Partitions[0].CandidateEpoch != 3 {
+				return false
+			}
+			change(&v.Topics[0].Partitions[0])
+			return true
+		}
+	}
+	fails := func(code kraft.ErrorCode) func(kmsg.Request, kmsg.Response) bool {
+		return answered(func(_ *kmsg.FetchRequest, p *kmsg.FetchResponseTopicPartition) { p.ErrorCode = int16(code) })
+	}
+	tenth, fifth := nth(10), nth(5)
+	other := "9AiLyPbODx8rFNxFCwo4iw"
+	return []alteredFrame{
+		{"a leader fences its own epoch", "M19", 1, 1, fails(kraft.FencedLeaderEpoch)},
+		{"a leader does not know its own epoch", "M19", 1, 1, fails(kraft.UnknownLeaderEpoch)},
+		{"a Fetch is refused for the voter's key", "M19", 1, 1, fails(kraft.InvalidVoterKey)},
+		{"a Fetch is refused for its position in a snapshot", "M19", 1, 1, fails(kraft.PositionOutOfRange)},
+		{"a Fetch is refused for the voter set", "M19", 1, 1, fails(kraft.InconsistentVoterSet)},
+		{"a Fetch finds no snapshot", "M19", 1, 1, fails(kraft.SnapshotNotFound)},
+		{"a leader serves in an older epoch", "M19", 1, 0, answered(func(_ *kmsg.FetchRequest, p *kmsg.FetchResponseTopicPartition) { p.CurrentLeader.LeaderEpoch-- })},
+		{"a leader serves in an epoch to come", "M19", 1, 2, answered(func(_ *kmsg.FetchRequest, p *kmsg.FetchResponseTopicPartition) { p.CurrentLeader.LeaderEpoch++ })},
+		{"the bootstrap snapshot is offered", "M17", 1, 1, answered(func(_ *kmsg.FetchRequest, p *kmsg.FetchResponseTopicPartition) {
+			p.SnapshotID.Epoch, p.SnapshotID.EndOffset = 0, 0
+		})},
+		{"a replica is told to truncate what is committed", "M8", 1, 1, answered(func(_ *kmsg.FetchRequest, p *kmsg.FetchResponseTopicPartition) {
+			p.DivergingEpoch.Epoch, p.DivergingEpoch.EndOffset = 0, 1
+		})},
+		{"the watermark is not known any more", "M9", 1, 1, answered(func(_ *kmsg.FetchRequest, p *kmsg.FetchResponseTopicPartition) { p.HighWatermark = -1 })},
+		{"the watermark is at the start of the epoch", "M10", 1, 1, func(_ kmsg.Request, resp kmsg.Response) bool {
+			p := part(resp)
+			if p == nil || p.HighWatermark != -1 || p.CurrentLeader.LeaderID != 1 || len(p.RecordBatches) == 0 {
+				return false
+			}
+			p.HighWatermark = 0
+			return true
+		}},
+		{"a batch has another epoch", "M5", 1, 1, func(_ kmsg.Request, resp kmsg.Response) bool { // which lies outside its CRC
+			p := part(resp)
+			if p == nil || p.CurrentLeader.LeaderID != 1 || len(p.RecordBatches) < 100 || !tenth(true) {
+				return false
+			}
+			p.RecordBatches[15]--
+			return true
+		}},
+		{"a batch stands at another offset", "M6", 1, 1, func(_ kmsg.Request, resp kmsg.Response) bool {
+			p := part(resp)
+			if p == nil || p.CurrentLeader.LeaderID != 1 || len(p.RecordBatches) < 100 || !fifth(true) {
+				return false
+			}
+			p.RecordBatches[7]--
+			return true
+		}},
+		{"a replica goes back to an older epoch", "M3", 3, 0, asked(func(f *kmsg.FetchRequest) { f.Topics[0].Partitions[0].CurrentLeaderEpoch-- })},
+		{"a replica comes from another cluster", "M18", 3, -1, asked(func(f *kmsg.FetchRequest) { f.ClusterID = &other })},
+		{"a replica fetches in another's name", "M19", 3, 1, asked(func(f *kmsg.FetchRequest) { f.ReplicaState.ID = 2 })},
+		{"a candidate stands in another's name", "M19", 2, 3, stood(func(p *kmsg.VoteRequestTopicPartition) { p.CandidateID = 3 })},
+		{"a candidate has records of a later epoch", "M14", 2, 3, stood(func(p *kmsg.VoteRequestTopicPartition) { p.LastOffsetEpoch = 4 })},
+		{"a vote goes to a shorter log", "M15", 3, 3, stood(func(p *kmsg.VoteRequestTopicPartition) { p.LastOffsetEpoch, p.LastOffset = 0, 0 })},
+		{"a vote is granted with an error", "M19", 3, 3, func(req kmsg.Request, resp kmsg.Response) bool {
+			v, ok := resp.(*kmsg.VoteResponse)
+			if !ok || req.(*kmsg.VoteRequest).Topics[0].Partitions[0].CandidateEpoch != 3 || !v.Topics[0].Partitions[0].VoteGranted {
+				return false
+			}
+			v.Topics[0].Partitions[0].ErrorCode = int16(kraft.InvalidVoterKey)
+			return true
+		}},
+	}
+}
+
 func TestMutated_RealFrames(t *testing.T) {
 	original := load(t, "440-dynamic-start-kill")
-	for _, tt := range alteredFrames() {
+	for _, tt := range append(alteredFrames(), moreAlteredFrames()...) {
 		t.Run(tt.name, func(t *testing.T) {
 			mutated, frame := original.mutate(t, tt.change)
 			r := mutated.check(Options{FaultAsPeer: true})
