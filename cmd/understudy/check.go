@@ -63,7 +63,7 @@ Exit codes: 0 conforms, 1 diverges, 3 inconclusive, 2 wrong usage, 4 an I/O erro
 	f.StringVarP(&flags.output, "output", "o", "text", "text, json (the whole report), jsonl (events as they happen, the verdict last) or junit (JUnit XML: a suite for each node, a case for each rule)")
 	f.StringArrayVar(&flags.nodes, "node", nil, "which node listens where, `ID=HOST:PORT`; otherwise learnt from the traffic")
 	f.BoolVar(&flags.faultAsPeer, "fault-as-peer", false, "judge frames that a fault rule altered as if the peer had sent them so")
-	f.IntVar(&flags.tier, "tier", 1, "1: rules over what messages prove; 2 (experimental): also notes each message of a voter that no state of a correct controller explains; no part of the verdict")
+	f.IntVar(&flags.tier, "tier", 1, "1: rules over what messages prove; 2: also, each message of a voter must be one that some state of a correct controller of its release (4.0.0 to 4.4.0) explains")
 	f.StringVar(&flags.bundle, "bundle", "", "for each finding, write what proves it to a directory under this one: text, JSON, and a small recording that shows it by itself; see explain")
 	f.StringVar(&flags.html, "html", "", "also write the report to `FILE` as one page with a timeline, which needs no network")
 	f.StringVar(&flags.state, "state", "", "remember what was seen of each cluster in this `DIR`: the high watermark, votes, epochs and voters; a quorum that comes back with less is found in a later run")

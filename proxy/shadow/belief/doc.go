@@ -12,6 +12,7 @@
 // Reading path: hypothesis.go (a state), step.go (hidden steps), match.go (what explains a message), judge.go (the search),
 // window.go (the search in the past), follow.go (from messages to steps), anchor.go and restart.go (where states come from).
 //
-// What is not judged: nodes of releases without a profile, quorums of one voter, voter changes by request (the node is let go and
-// anchored anew), which snapshots there are, endpoints in answers, the pace of requests, the content of data records.
+// What is not judged: nodes of releases without a profile, quorums of one voter, a leader that led already when judging began, voters
+// that add or remove themselves, which snapshots there are, endpoints in answers, the pace of requests, the content of data records.
+// What a node did by itself without any message that asks for it is looked for up to four steps back in the window.
 package belief
