@@ -15,7 +15,8 @@ type wires struct {
 
 	// drained are the nodes that a request has left for that was built since judging began. The others may yet get older ones.
 	drained   map[kraft.NodeID]bool
-	began     *crossing // what judging began with; nil: with the node's first state
+	began     *crossing   // what judging began with; nil: with the node's first state
+	stated    kraft.Epoch // the latest that the node has answered with since it was started
 	unclear   bool
 	restarted bool  // and has not said since which disk it has
 	settled   int64 // until when messages that were not seen may show, in nanoseconds since the Unix epoch
@@ -39,7 +40,7 @@ func (j *judge) missed(at int64) {
 func (j *judge) anchorAtRequest(x *crossing) {
 	w := &j.wire
 	if x.key == wire.KeyFetch || x.key == wire.KeyVote && x.said.preVote {
-		if x.said.epoch == 0 && x.said.offset == 0 && x.said.last == 0 && !w.unclear {
+		if x.said.epoch == 0 && x.said.offset == 0 && x.said.last == 0 && !w.unclear && w.stated <= 0 { // a later epoch: built before
 			if x.said.replica.ID == j.id { // a request that was lost on its way tells it too
 				j.c.world.directory(x.said.replica)
 			}

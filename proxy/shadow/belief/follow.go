@@ -61,6 +61,9 @@ func (j *judge) saw(x *crossing) {
 			}
 		}
 	}
+	if x.reply {
+		w.stated = max(w.stated, x.said.epoch)
+	}
 	if _, ok := j.c.profiles[j.id]; !ok {
 		j.unjudged(NoProfile)
 		return
@@ -228,7 +231,7 @@ func (j *judge) closed(conn ConnID) {
 }
 
 func (j *judge) revived() {
-	j.wire.unclear, j.wire.restarted = false, true
+	j.wire.unclear, j.wire.restarted, j.wire.stated = false, true, 0
 	if len(j.set) > 0 {
 		j.advance(step{kind: stepRevived})
 	}
