@@ -20,6 +20,7 @@ type judge struct {
 	at       *hypothesis // whose event is in hand
 	choosing bool
 	opens    bool // the message in hand is the first of a connection that the node has opened
+	solid    bool // something explains the message by more than a request whose answer does not count
 	refused  bool // the message in hand is an answer that only a node writes that shuts down
 	extended bool // a leader's log grew by what a message shows: what the node took before that matters
 	role     kraft.RoleAction
@@ -85,7 +86,7 @@ func (j *judge) explain(set []*hypothesis, x *crossing, e effort) (next []*hypot
 	j.seen, j.accepted = emptied(j.seen), emptied(j.accepted)
 	j.queue = j.queue[:0]
 	j.refused = x.reply && (x.said.top == kraft.BrokerNotAvailable || x.said.err == kraft.BrokerNotAvailable)
-	j.sole = nil
+	j.sole, j.solid = nil, false
 	for _, h := range set {
 		c := j.clone(h)
 		if c.surprises = 0; len(set) > 1 {
@@ -104,7 +105,8 @@ func (j *judge) explain(set []*hypothesis, x *crossing, e effort) (next []*hypot
 		j.absorb(h)
 		var ok bool
 		j.extended = false
-		if next, ok = j.accept(next, h, x); ok && !j.extended {
+		next, ok = j.accept(next, h, x)
+		if j.solid = j.solid || ok; ok && !j.extended {
 			j.done(h)
 			continue
 		}

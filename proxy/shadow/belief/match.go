@@ -308,14 +308,8 @@ func (j *judge) reaches(h *hypothesis, s *sentSlot, c *content) bool {
 	if !h.openTail || s.said.last != c.last || c.last != last || s.said.offset != h.view.End || c.offset < h.view.End {
 		return false
 	}
-	before := h.view.End
 	h.lengthen(c.offset, c.last)
 	h.openTail = false
-	for i := range h.sent {
-		if o := &h.sent[i].said; o.offset == before && o.last == last {
-			o.offset = c.offset
-		}
-	}
 	return true
 }
 

@@ -197,8 +197,15 @@ func (j *judge) mayBeLonger(h *hypothesis, x *crossing) bool {
 
 // lengthen adds records that a leader wrote and that nobody was served before it left office.
 func (h *hypothesis) lengthen(end kraft.Offset, epoch kraft.Epoch) {
-	if end > h.view.End {
-		h.append(kraft.Batch{Base: h.view.End, Last: end - 1, Epoch: epoch})
+	before := h.view.End
+	if end <= before {
+		return
+	}
+	h.append(kraft.Batch{Base: before, Last: end - 1, Epoch: epoch})
+	for i := range h.sent { // what it built since tells of them
+		if o := &h.sent[i].said; o.offset == before && o.last == epoch {
+			o.offset = end
+		}
 	}
 }
 
@@ -223,6 +230,7 @@ func (j *judge) surprise(h *hypothesis, emit func(*hypothesis)) {
 	if j.refused {
 		next := j.clone(h)
 		j.event(next, &kraft.Shutdown{TimeoutMs: shutdownMs}, idle)
+		j.refuses(next)
 		emit(next)
 	}
 	switch r := h.m.Role().(type) {
@@ -254,6 +262,21 @@ func (j *judge) surprise(h *hypothesis, emit func(*hypothesis)) {
 		if _, ok := h.m.Role().(*kraft.Follower); ok {
 			due.Add(kraft.Timer{Kind: kraft.UpdateVoterTimer})
 			fire(due)
+		}
+	}
+}
+
+// refuses notes that an append, which nobody sees, ends the waiting of Fetches while the node shuts down (Kafka validates the request
+// once more then).
+func (j *judge) refuses(h *hypothesis) {
+	if _, leads := h.leads(); !leads {
+		return
+	}
+	for i := range h.asked {
+		if s := &h.asked[i]; s.open {
+			s.note(answer{said: content{
+				err: kraft.BrokerNotAvailable, leader: j.id, epoch: h.m.QuorumState().Epoch, hw: -1, diverge: nowhere, snapshot: nowhere,
+			}})
 		}
 	}
 }

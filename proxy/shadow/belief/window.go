@@ -225,13 +225,25 @@ func (j *judge) follow(set []*hypothesis, s step, e effort) []*hypothesis {
 	return next
 }
 
-// least explains a message with as few surprises as possible.
+// least explains a message with as few surprises as possible. If all that explains it so is a request whose answer will not count, it
+// may as well be one whose answer does, with one more.
 func (j *judge) least(set []*hypothesis, x *crossing) (next []*hypothesis) {
 	for d := uint8(0); d <= 3 && len(next) == 0; d++ {
-		j.spent = 0
-		next = j.explain(set, x, effort{surprises: d})
-		j.window.budget -= j.spent
+		next = j.explained(set, x, effort{surprises: d})
+		if len(next) > 0 && !j.solid && d < 3 {
+			for _, h := range next {
+				j.free(h)
+			}
+			next = j.explained(set, x, effort{surprises: d + 1})
+		}
 	}
+	return next
+}
+
+func (j *judge) explained(set []*hypothesis, x *crossing, e effort) []*hypothesis {
+	j.spent = 0
+	next := j.explain(set, x, e)
+	j.window.budget -= j.spent
 	return next
 }
 
