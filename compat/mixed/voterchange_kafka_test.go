@@ -152,7 +152,7 @@ func TestKafka_VotersAreChangedByKafkasTools(t *testing.T) {
 	}
 	for _, release := range releases {
 		t.Run(release, func(t *testing.T) {
-			ctx := kafkatest.Deadline(t, 5*time.Minute)
+			ctx := kafkatest.Deadline(t, 8*time.Minute)
 			r := kafka.MustRelease(release)
 			q := kafkatest.New(t, kafka.Config{Release: r, Voters: kafka.Standalone, Timeouts: calm, Source: staying(source(t, ours))})
 			must(t, q.Start(ctx, 1, ours))
