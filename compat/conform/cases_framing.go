@@ -19,9 +19,9 @@ func harmless() Step {
 // framingCases are about frames and request headers.
 func framingCases(p compat.Profile) []Case {
 	var cases []Case
-	add := func(level Level, name, says string, steps ...Step) {
+	add := func(name, says string, steps ...Step) {
 		cases = append(cases, Case{
-			ID: "framing/" + name, Says: says, Level: level, Steps: steps,
+			ID: "framing/" + name, Says: says, Level: Must, Steps: steps,
 			Source: "Kafka protocol guide; Kafka: NetworkReceive, SocketServer.Processor, RequestContext",
 		})
 	}
@@ -33,51 +33,51 @@ func framingCases(p compat.Profile) []Case {
 	closed := func(frame func([]byte) []byte) Step {
 		return with(func(s *Step) { s.Closes, s.Frame = true, frame })
 	}
-	add(Must, "one-request", "a request is answered", harmless())
-	add(Must, "byte-by-byte", "a frame may come in pieces", with(func(s *Step) { s.Send = inPieces }))
-	add(Must, "several-in-one-write", "requests that arrive together are answered one by one, in order",
+	add("one-request", "a request is answered", harmless())
+	add("byte-by-byte", "a frame may come in pieces", with(func(s *Step) { s.Send = inPieces }))
+	add("several-in-one-write", "requests that arrive together are answered one by one, in order",
 		with(func(s *Step) { s.Send = withNext }), with(func(s *Step) { s.Send = withNext }), harmless())
-	add(Must, "slow-request-first", "an answer that takes its time is not overtaken on its connection", slowThenQuick()...)
+	add("slow-request-first", "an answer that takes its time is not overtaken on its connection", slowThenQuick()...)
 	for _, x := range []struct {
 		name string
 		id   int32
 	}{{"highest", 1<<31 - 1}, {"lowest", -1 << 31}, {"minus-one", -1}} {
-		add(Must, "correlation-id/"+x.name, "whatever the correlation id, the answer has it", with(func(s *Step) { s.Header.correlation = x.id }))
+		add("correlation-id/"+x.name, "whatever the correlation id, the answer has it", with(func(s *Step) { s.Header.correlation = x.id }))
 	}
 	for _, x := range []struct{ name, id string }{{"null", nullClient}, {"empty", ""}, {"long", strings.Repeat("c", 20000)}, {"utf-8", "naïve ☃"}} {
-		add(Must, "client-id/"+x.name, "the client id is free text, or null", with(func(s *Step) { s.Header.clientID = &x.id }))
+		add("client-id/"+x.name, "the client id is free text, or null", with(func(s *Step) { s.Header.clientID = &x.id }))
 	}
-	add(Must, "header/unknown-tag", "unknown tagged fields of a header are passed over", with(func(s *Step) { s.Header.tags = []byte{2, 9, 1, 0xaa, 99, 0} }))
-	add(Must, "closes/negative-size", "a negative size ends the connection", closed(func([]byte) []byte { return []byte{0xff, 0xff, 0xff, 0xff} }))
-	add(Must, "closes/size-above-the-limit", "a size above socket.request.max.bytes ends the connection", closed(func([]byte) []byte { return []byte{0x7f, 0xff, 0xff, 0xff} }))
-	add(Must, "closes/unknown-api-key", "an api key that is none ends the connection", closed(key(999)))
-	add(Must, "closes/negative-api-key", "a negative api key ends the connection", closed(key(-1)))
+	add("header/unknown-tag", "unknown tagged fields of a header are passed over", with(func(s *Step) { s.Header.tags = []byte{2, 9, 1, 0xaa, 99, 0} }))
+	add("closes/negative-size", "a negative size ends the connection", closed(func([]byte) []byte { return []byte{0xff, 0xff, 0xff, 0xff} }))
+	add("closes/size-above-the-limit", "a size above socket.request.max.bytes ends the connection", closed(func([]byte) []byte { return []byte{0x7f, 0xff, 0xff, 0xff} }))
+	add("closes/unknown-api-key", "an api key that is none ends the connection", closed(key(999)))
+	add("closes/negative-api-key", "a negative api key ends the connection", closed(key(-1)))
 	for _, k := range []int16{0, 3, 10} {
-		add(Must, "closes/broker-api/"+wire.Name(k), "what only brokers serve ends the connection", closed(key(k)))
+		add("closes/broker-api/"+wire.Name(k), "what only brokers serve ends the connection", closed(key(k)))
 	}
 	for _, api := range p.APIs {
 		k := int16(api.API)
 		if k == wire.KeyAPIVersions {
 			continue // it is answered in version 0
 		}
-		add(Must, "closes/version-not-served/"+wire.Name(k), "a version that is not served ends the connection", closed(func(frame []byte) []byte {
+		add("closes/version-not-served/"+wire.Name(k), "a version that is not served ends the connection", closed(func(frame []byte) []byte {
 			binary.BigEndian.PutUint16(frame[4:], uint16(k))
 			binary.BigEndian.PutUint16(frame[6:], 99)
 			return frame
 		}))
 	}
-	add(Must, "closes/fetch-v3", "Fetch below v4 is gone and ends the connection", closed(func(frame []byte) []byte {
+	add("closes/fetch-v3", "Fetch below v4 is gone and ends the connection", closed(func(frame []byte) []byte {
 		binary.BigEndian.PutUint16(frame[4:], 1)
 		binary.BigEndian.PutUint16(frame[6:], 3)
 		return frame
 	}))
-	add(Must, "closes/cut-off-body", "a body that ends too early ends the connection", closed(func(frame []byte) []byte { return resized(frame[:len(frame)-1]) }))
-	add(Must, "closes/cut-off-header", "a header that ends too early ends the connection", closed(func(frame []byte) []byte { return resized(frame[:9]) }))
-	add(Must, "closes/client-id-beyond-the-frame", "a client id longer than its frame ends the connection", closed(func(frame []byte) []byte {
+	add("closes/cut-off-body", "a body that ends too early ends the connection", closed(func(frame []byte) []byte { return resized(frame[:len(frame)-1]) }))
+	add("closes/cut-off-header", "a header that ends too early ends the connection", closed(func(frame []byte) []byte { return resized(frame[:9]) }))
+	add("closes/client-id-beyond-the-frame", "a client id longer than its frame ends the connection", closed(func(frame []byte) []byte {
 		binary.BigEndian.PutUint16(frame[12:], 0x7000)
 		return frame
 	}))
-	add(Must, "closes/list-beyond-the-frame", "a list longer than its frame ends the connection", closed(func(frame []byte) []byte {
+	add("closes/list-beyond-the-frame", "a list longer than its frame ends the connection", closed(func(frame []byte) []byte {
 		return resized(append(frame[:len(frame)-2], 0xff, 0xff, 0xff, 0x0f, 0))
 	}))
 	return cases

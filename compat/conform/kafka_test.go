@@ -60,7 +60,7 @@ func TestKafka_KeepsEveryRuleAndIsLeftAsItWas(t *testing.T) {
 // startQuorum starts two controllers in an epoch above 1, so that there is an older one to be fenced.
 func startQuorum(ctx context.Context, t *testing.T, x quorumUnderTest) *kafka.Quorum {
 	t.Helper()
-	cfg := kafka.Config{Release: kafka.MustRelease(x.release), Voters: x.voters, Controllers: 2}
+	cfg := kafka.Config{Release: kafka.MustRelease(x.release), Voters: x.voters, Controllers: 2, Timeouts: kafka.Timeouts{FetchMs: 6000}} // no election on a busy machine
 	if x.snapshot {
 		cfg.Properties = cfg.Release.SnapshotsSoon()
 	}

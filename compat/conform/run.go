@@ -19,7 +19,6 @@ type Options struct {
 	ClusterID string         // "": asked for
 	NodeID    kraft.NodeID   // NoNode: asked for
 	Match     *regexp.Regexp // cases by id; nil: all
-	Hostile   bool           // also what must not kill a node
 	Dial      Dialer         // nil: plain TCP
 	Patience  time.Duration  // for an answer; 0: 10 s
 	Progress  func(done, of int, r *Result)

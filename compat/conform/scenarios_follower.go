@@ -68,6 +68,34 @@ func followerScenarios(p compat.Profile) []Scenario {
 		talk("leaves-for-a-newer-leader", "a leader of a newer epoch is followed at once", exchangeStep{wire.KeyBeginQuorumEpoch, 1, "p.leaderId=$b p.leaderEpoch=$epoch+1", one + "p.errorCode=NONE p.leaderId=$b p.leaderEpoch=$epoch+1"}),
 		talk("leaves-for-a-newer-candidate", "a vote of a newer epoch is granted if the log allows it",
 			exchangeStep{wire.KeyVote, 2, ofB + "p.replicaEpoch=$epoch+1 " + bestLog, one + "p.errorCode=NONE p.voteGranted=true p.leaderId=-1 p.leaderEpoch=$epoch+1"}),
+		follower("stands-when-its-leader-is-silent", "a follower whose leader does not answer asks for pre-votes in the same epoch", "answer nothing", func(w *own) error {
+			w.peers.set(func(p *peers) { p.leader = kraft.NoNode })
+			r, err := w.heard("ask for a pre-vote", arrival, w.voteRequest(true))
+			if err != nil {
+				return err
+			}
+			return w.expect(r.message, r.version, "p.preVote=true p.replicaEpoch=$epoch p.replicaId=$node p.lastOffset=$end p.lastOffsetEpoch=$endEpoch")
+		}),
+		follower("stands-at-once-as-preferred-candidate", "the first of the preferred candidates of a leader that resigns does not wait for its fetch timeout", "resign and prefer the target", func(w *own) error {
+			begin := time.Now()
+			if err := w.asks(wire.KeyEndQuorumEpoch, 1, "p.leaderId=$a p.leaderEpoch=$epoch p.preferredCandidates.len=1 p.preferredCandidates[0].candidateId=$node", one+"p.errorCode=NONE p.leaderId=$a p.leaderEpoch=$epoch"); err != nil {
+				return err
+			}
+			r, err := w.heard("ask for a pre-vote", arrival, w.voteRequest(true))
+			if err != nil {
+				return err
+			}
+			took := r.at.Sub(begin).Milliseconds()
+			return w.expect(&struct{ PreVote, Millis int64 }{1, took}, 0, "preVote=1 millis<=1500")
+		}),
+	}
+	list = append(list, answeredScenarios(follower)...)
+	return append(list, recordQuirks(p, follower)...)
+}
+
+// answeredScenarios are about what a follower makes of its leader's answers.
+func answeredScenarios(follower func(id, says, does string, play func(*own) error) Scenario) []Scenario {
+	return []Scenario{
 		follower("truncates-where-it-diverges", "a follower truncates its log to where it diverges, and fetches from there", "give it two batches, then a diverging epoch", func(w *own) error {
 			if err := w.replicate(2); err != nil {
 				return err
@@ -125,29 +153,7 @@ func followerScenarios(p compat.Profile) []Scenario {
 			w.facts["epoch"] = w.facts["epoch"].(int64) + 1
 			return err
 		}),
-		follower("stands-when-its-leader-is-silent", "a follower whose leader does not answer asks for pre-votes in the same epoch", "answer nothing", func(w *own) error {
-			w.peers.set(func(p *peers) { p.leader = kraft.NoNode })
-			r, err := w.heard("ask for a pre-vote", arrival, w.voteRequest(true))
-			if err != nil {
-				return err
-			}
-			return w.expect(r.message, r.version, "p.preVote=true p.replicaEpoch=$epoch p.replicaId=$node p.lastOffset=$end p.lastOffsetEpoch=$endEpoch")
-		}),
-		follower("stands-at-once-as-preferred-candidate", "the first of the preferred candidates of a leader that resigns does not wait for its fetch timeout", "resign and prefer the target", func(w *own) error {
-			begin := time.Now()
-			if err := w.asks(wire.KeyEndQuorumEpoch, 1, "p.leaderId=$a p.leaderEpoch=$epoch p.preferredCandidates.len=1 p.preferredCandidates[0].candidateId=$node", one+"p.errorCode=NONE p.leaderId=$a p.leaderEpoch=$epoch"); err != nil {
-				return err
-			}
-			r, err := w.heard("ask for a pre-vote", arrival, w.voteRequest(true))
-			if err != nil {
-				return err
-			}
-			took := r.at.Sub(begin).Milliseconds()
-			return w.expect(&struct{ PreVote, Millis int64 }{1, took}, 0, "preVote=1 millis<=900")
-		}),
 	}
-	list = append(list, recordQuirks(p, follower)...)
-	return list
 }
 
 // recordQuirks are about records that a follower should not take.

@@ -128,9 +128,46 @@ func leaderScenarios(compat.Profile) []Scenario {
 				"topics[0].partitions.len=1 p.partitionIndex=0 p.leaderId=$node p.leaderEpoch=$epoch v1+:leaderEndpoints.len=1 v1+:leaderEndpoints[0].port>=1")
 		}
 	}
-	return []Scenario{
+	list := []Scenario{
 		leader("announces-itself", "a new leader announces itself to every voter, and says where it is", "wait for BeginQuorumEpoch at both voters", after(announced("a"), announced("b"))),
 		leader("announces-itself-again", "a leader goes on announcing itself to a voter that does not fetch", "wait for a second BeginQuorumEpoch", after(announced("a"), announced("a"))),
+		talk("grants-no-vote", "a leader grants no vote in its epoch", vote("p.lastOffset=$max p.lastOffsetEpoch=$endEpoch", mine)),
+		talk("grants-no-pre-vote", "a leader grants no pre-vote in its epoch", vote("p.preVote=true p.lastOffset=$max p.lastOffsetEpoch=$epoch", mine)),
+		talk("hears-its-own-announcement", "an announcement in the leader's own name changes nothing", exchangeStep{wire.KeyBeginQuorumEpoch, 1, "p.leaderId=$node p.leaderEpoch=$epoch", one + "p.errorCode=NONE p.leaderId=$node p.leaderEpoch=$epoch"}),
+		talk("hears-its-own-resignation", "a resignation in the leader's own name changes nothing", exchangeStep{wire.KeyEndQuorumEpoch, 1, "p.leaderId=$node p.leaderEpoch=$epoch", one + "p.errorCode=NONE p.leaderId=$node p.leaderEpoch=$epoch"}),
+		talk("gives-up-for-a-newer-epoch", "a leader gives up for a newer epoch, even if it refuses the vote",
+			exchangeStep{wire.KeyVote, 2, "p.replicaId=$a p.replicaEpoch=$epoch+1 p.lastOffset=0 p.lastOffsetEpoch=0", one + "p.errorCode=NONE p.voteGranted=false p.leaderId=-1 p.leaderEpoch=$epoch+1"},
+			exchangeStep{wire.KeyFetch, 17, "p.currentLeaderEpoch=$epoch", "p.errorCode=FENCED_LEADER_EPOCH p.currentLeader.leaderId=-1 p.currentLeader.leaderEpoch=$epoch+1"}),
+		talk("gives-up-for-a-newer-leader", "a leader follows one of a newer epoch",
+			exchangeStep{wire.KeyBeginQuorumEpoch, 1, "p.leaderId=$b p.leaderEpoch=$epoch+1", one + "p.errorCode=NONE p.leaderId=$b p.leaderEpoch=$epoch+1"},
+			exchangeStep{wire.KeyFetch, 17, "p.currentLeaderEpoch=$epoch+1", "p.errorCode=NOT_LEADER_OR_FOLLOWER p.currentLeader.leaderId=$b p.currentLeader.leaderEpoch=$epoch+1"}),
+		leader("keeps-its-epoch-against-older-logs", "a vote that a former leader refused moves the epoch, and it may be elected again", "ask for a vote of the next epoch with an empty log, then elect the target again", func(w *own) error {
+			w.facts["was"] = w.facts["epoch"]
+			if err := w.asks(wire.KeyVote, 2, "p.replicaId=$a p.replicaEpoch=$epoch+1 p.lastOffset=0 p.lastOffsetEpoch=0", one+"p.voteGranted=false p.leaderEpoch=$epoch+1"); err != nil {
+				return err
+			}
+			w.facts["epoch"] = w.facts["epoch"].(int64) + 1
+			if err := w.win(); err != nil {
+				return err
+			}
+			return w.expect(&struct{ Epoch int64 }{w.facts["epoch"].(int64)}, 0, "epoch>=$was+2")
+		}),
+		leader("answers-held-back-fetches-when-it-follows", "Fetches that are held back are refused when the leader follows another", "hold back a Fetch, then announce another leader", heldBack),
+		leader("resigns-without-a-majority", "a leader from which no majority fetches resigns, and says so to every voter", "fetch nothing", func(w *own) error {
+			r, err := w.heard("resign", 2*arrival, func(r *request) bool { return r.message.Key() == wire.KeyEndQuorumEpoch })
+			if err != nil {
+				return err
+			}
+			return w.expect(r.message, r.version, "clusterId=$cluster topics.len=1 topics[0].topicName=__cluster_metadata p.leaderId=$node p.leaderEpoch=$epoch "+
+				"v0-:p.preferredSuccessors.len=2 v1+:p.preferredCandidates.len=2")
+		}),
+	}
+	return append(list, logOfLeaderScenarios(leader)...)
+}
+
+// logOfLeaderScenarios are about a leader's log and its high watermark.
+func logOfLeaderScenarios(leader func(id, says, does string, play func(*own) error) Scenario) []Scenario {
+	return []Scenario{
 		leader("begins-with-a-leader-change", "an epoch begins with a control record that says who leads, who votes and who granted the vote", "fetch the first batch", func(w *own) error {
 			first, _, err := w.readFirst()
 			if err != nil {
@@ -186,36 +223,6 @@ func leaderScenarios(compat.Profile) []Scenario {
 			}
 			return errors.New("a voter that has not fetched is not among the voters")
 		}),
-		talk("grants-no-vote", "a leader grants no vote in its epoch", vote("p.lastOffset=$max p.lastOffsetEpoch=$endEpoch", mine)),
-		talk("grants-no-pre-vote", "a leader grants no pre-vote in its epoch", vote("p.preVote=true p.lastOffset=$max p.lastOffsetEpoch=$epoch", mine)),
-		talk("hears-its-own-announcement", "an announcement in the leader's own name changes nothing", exchangeStep{wire.KeyBeginQuorumEpoch, 1, "p.leaderId=$node p.leaderEpoch=$epoch", one + "p.errorCode=NONE p.leaderId=$node p.leaderEpoch=$epoch"}),
-		talk("hears-its-own-resignation", "a resignation in the leader's own name changes nothing", exchangeStep{wire.KeyEndQuorumEpoch, 1, "p.leaderId=$node p.leaderEpoch=$epoch", one + "p.errorCode=NONE p.leaderId=$node p.leaderEpoch=$epoch"}),
-		talk("gives-up-for-a-newer-epoch", "a leader gives up for a newer epoch, even if it refuses the vote",
-			exchangeStep{wire.KeyVote, 2, "p.replicaId=$a p.replicaEpoch=$epoch+1 p.lastOffset=0 p.lastOffsetEpoch=0", one + "p.errorCode=NONE p.voteGranted=false p.leaderId=-1 p.leaderEpoch=$epoch+1"},
-			exchangeStep{wire.KeyFetch, 17, "p.currentLeaderEpoch=$epoch", "p.errorCode=FENCED_LEADER_EPOCH p.currentLeader.leaderId=-1 p.currentLeader.leaderEpoch=$epoch+1"}),
-		talk("gives-up-for-a-newer-leader", "a leader follows one of a newer epoch",
-			exchangeStep{wire.KeyBeginQuorumEpoch, 1, "p.leaderId=$b p.leaderEpoch=$epoch+1", one + "p.errorCode=NONE p.leaderId=$b p.leaderEpoch=$epoch+1"},
-			exchangeStep{wire.KeyFetch, 17, "p.currentLeaderEpoch=$epoch+1", "p.errorCode=NOT_LEADER_OR_FOLLOWER p.currentLeader.leaderId=$b p.currentLeader.leaderEpoch=$epoch+1"}),
-		leader("keeps-its-epoch-against-older-logs", "a vote that a former leader refused moves the epoch, and it may be elected again", "ask for a vote of the next epoch with an empty log, then elect the target again", func(w *own) error {
-			w.facts["was"] = w.facts["epoch"]
-			if err := w.asks(wire.KeyVote, 2, "p.replicaId=$a p.replicaEpoch=$epoch+1 p.lastOffset=0 p.lastOffsetEpoch=0", one+"p.voteGranted=false p.leaderEpoch=$epoch+1"); err != nil {
-				return err
-			}
-			w.facts["epoch"] = w.facts["epoch"].(int64) + 1
-			if err := w.win(); err != nil {
-				return err
-			}
-			return w.expect(&struct{ Epoch int64 }{w.facts["epoch"].(int64)}, 0, "epoch>=$was+2")
-		}),
-		leader("answers-held-back-fetches-when-it-follows", "Fetches that are held back are refused when the leader follows another", "hold back a Fetch, then announce another leader", heldBack),
-		leader("resigns-without-a-majority", "a leader from which no majority fetches resigns, and says so to every voter", "fetch nothing", func(w *own) error {
-			r, err := w.heard("resign", 2*arrival, func(r *request) bool { return r.message.Key() == wire.KeyEndQuorumEpoch })
-			if err != nil {
-				return err
-			}
-			return w.expect(r.message, r.version, "clusterId=$cluster topics.len=1 topics[0].topicName=__cluster_metadata p.leaderId=$node p.leaderEpoch=$epoch "+
-				"v0-:p.preferredSuccessors.len=2 v1+:p.preferredCandidates.len=2")
-		}),
 	}
 }
 
@@ -245,7 +252,10 @@ func heldBack(w *own) error {
 	select {
 	case <-time.After(100 * time.Millisecond): // for it to arrive
 	case x := <-held:
-		return fmt.Errorf("a Fetch at the log end is not held back: %v", x.err)
+		if x.err != nil {
+			return x.err
+		}
+		return errors.New("a Fetch at the log end is not held back")
 	}
 	begin := w.asks(wire.KeyBeginQuorumEpoch, 1, "p.leaderId=$a p.leaderEpoch=$epoch+1", one+"p.errorCode=NONE p.leaderId=$a p.leaderEpoch=$epoch+1")
 	if begin != nil {

@@ -149,11 +149,12 @@ func (f facts) set(v reflect.Value, text string) error {
 		if err != nil {
 			return err
 		}
-		if v.Kind() == reflect.String {
+		switch {
+		case v.Kind() == reflect.String:
 			v.SetString(s)
-		} else if text == "null" {
+		case text == "null":
 			v.SetZero()
-		} else {
+		default:
 			v.Set(reflect.ValueOf(&s))
 		}
 		return nil
