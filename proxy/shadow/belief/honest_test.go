@@ -17,7 +17,7 @@ var (
 var known = []uint64{3, 4, 7, 138, 704, 2081, 3455, 20016, 20064, 20097, 20123, 20214, 20638, 20790, 21036, 21408, 21529, 21589, 40439, 50051, 60654}
 
 // regular is how many quorums are played in each long run of the tests: 300,000 messages and more.
-const regular = 340
+const regular = 320
 
 func TestHonestQuorums_AreNeverBlamed(t *testing.T) {
 	seeds := known

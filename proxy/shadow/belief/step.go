@@ -229,8 +229,8 @@ func (j *judge) surprise(h *hypothesis, emit func(*hypothesis)) {
 	fire := func(due kraft.TimerSet) { j.wakes(h, due, emit) }
 	if j.refused {
 		next := j.clone(h)
-		j.event(next, &kraft.Shutdown{TimeoutMs: shutdownMs}, idle)
 		j.refuses(next)
+		j.event(next, &kraft.Shutdown{TimeoutMs: shutdownMs}, idle)
 		emit(next)
 	}
 	switch r := h.m.Role().(type) {
@@ -263,17 +263,30 @@ func (j *judge) surprise(h *hypothesis, emit func(*hypothesis)) {
 			due.Add(kraft.Timer{Kind: kraft.UpdateVoterTimer})
 			fire(due)
 		}
+		if j.window.replaying {
+			j.each(fire)
+		}
 	}
 }
 
-// refuses notes that an append, which nobody sees, ends the waiting of Fetches while the node shuts down (Kafka validates the request
-// once more then).
+// each lets the timers of one connection record run out, and no other's.
+func (j *judge) each(fire func(kraft.TimerSet)) {
+	for _, id := range j.c.world.ids {
+		var due kraft.TimerSet
+		due.Add(kraft.PeerTimer(kraft.RequestTimer, id))
+		due.Add(kraft.PeerTimer(kraft.BackoffTimer, id))
+		fire(due)
+	}
+}
+
+// refuses notes that a Fetch that has waited is validated once more when an append ends its waiting. Another thread has the node shut
+// down: it may have done so between two of them.
 func (j *judge) refuses(h *hypothesis) {
 	if _, leads := h.leads(); !leads {
 		return
 	}
 	for i := range h.asked {
-		if s := &h.asked[i]; s.open {
+		if s := &h.asked[i]; s.taken && s.x.key == wire.KeyFetch {
 			s.note(answer{said: content{
 				err: kraft.BrokerNotAvailable, leader: j.id, epoch: h.m.QuorumState().Epoch, hw: -1, diverge: nowhere, snapshot: nowhere,
 			}})
