@@ -18,7 +18,7 @@ import (
 type timeline struct {
 	mu     sync.Mutex
 	out    io.Writer
-	watch  *liveView       // the live view in place of lines; nil: not wanted
+	watch  *liveView      // the live view in place of lines; nil: not wanted
 	report *shadow.Report // of the end, once it is there
 }
 

@@ -266,7 +266,7 @@ func TestKafka_HostilePeersOfALeaderAreAnsweredOrDropped(t *testing.T) {
 			t.Fatalf("the node has ended after %s", name)
 		}
 	}
-	n.flood(ctx, t, epoch)
+	n.flood(ctx, t)
 	t.Logf("at most %d MB of memory", n.rssMB(t))
 	if mb := n.rssMB(t); mb > 256 {
 		t.Errorf("the node took %d MB", mb)
@@ -275,7 +275,7 @@ func TestKafka_HostilePeersOfALeaderAreAnsweredOrDropped(t *testing.T) {
 }
 
 // flood has peers that ask and never read, and peers that send a frame byte by byte.
-func (n *lone) flood(ctx context.Context, t *testing.T, epoch kraft.Epoch) {
+func (n *lone) flood(ctx context.Context, t *testing.T) {
 	t.Helper()
 	request := encode(kmsg.NewPtrApiVersionsRequest(), 4)
 	many := bytes.Repeat(request, 2000)

@@ -85,7 +85,12 @@ func FuzzParseIdentity(f *testing.F) {
 	f.Add(chain, key, "")
 	f.Add(chain, securetest.Encrypt(f, key, "x"), "x")
 	f.Fuzz(func(t *testing.T, chain, key, password string) {
-		_, _ = secure.ParseIdentity(chain, key, secure.Password(password))
-		_, _ = secure.ParseRoots(chain)
+		id, err := secure.ParseIdentity(chain, key, secure.Password(password))
+		if err == nil && (len(id.Certificate) == 0 || id.Leaf == nil || id.PrivateKey == nil) {
+			t.Errorf("an identity without its parts: %+v", id)
+		}
+		if roots, err := secure.ParseRoots(chain); (err == nil) != (roots != nil) {
+			t.Errorf("roots %v with error %v", roots, err)
+		}
 	})
 }

@@ -132,7 +132,8 @@ func (w *World) wipe(n *node) {
 // is in force everywhere, so that the old key cannot be mistaken for the new one, no change of the voters is under way, and in every
 // set of voters that any log ends with a majority of the keys is alive. At kraft.version 0 a voter has no key: one that comes back
 // empty breaks its promises, and no protocol survives that. A replica that asks to become a voter would be one that is gone (see the scenario
-// added-disk-is-gone).
+// added-disk-is-gone), and one that has not read yet that it is a voter does not vote: it follows its leader as an observer, which no timeout
+// ends.
 func (w *World) canLose(gone kraft.ReplicaKey) bool {
 	if w.opt.Broken == WipesMajority {
 		return true
@@ -148,7 +149,7 @@ func (w *World) canLose(gone kraft.ReplicaKey) bool {
 			return false
 		}
 		at, voters := n.lastVoters()
-		if at >= w.history.Committed() && at >= 0 || n.version() == 0 || !w.survives(voters, gone, kraft.NoReplica) {
+		if at >= w.history.Committed() && at >= 0 || n.version() == 0 || !w.survives(voters, gone, kraft.NoReplica) || !w.allKnow(voters, gone) {
 			return false
 		}
 	}
@@ -182,6 +183,20 @@ func (w *World) survives(voters kraft.VoterSet, gone, removed kraft.ReplicaKey) 
 		}
 	}
 	return all > 0 && alive > all/2
+}
+
+// allKnow reports whether each voter but one that goes has read that it is one.
+func (w *World) allKnow(voters kraft.VoterSet, gone kraft.ReplicaKey) bool {
+	for i := range voters.Len() {
+		key := voters.At(i).Key
+		if key == gone || !w.alive(key) {
+			continue
+		}
+		if _, own := w.nodes[key.ID-1].lastVoters(); own.Find(key.ID) == nil {
+			return false
+		}
+	}
+	return true
 }
 
 // alive: there is a disk with that key.

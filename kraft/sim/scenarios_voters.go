@@ -89,7 +89,7 @@ var voterScenarios = []Scenario{
 			s.Write(1, 1)
 			s.Committed(3)
 			s.Say("node 3 has the whole log and is no voter")
-			s.remove(1, 3)
+			s.remove(3)
 			s.Until("the old key is gone", func() bool { return s.votersOf(1) == 2 })
 			s.Committed(1, 2)
 			s.Run(600)

@@ -189,11 +189,12 @@ func (s *Stage) Start(id kraft.NodeID) {
 	}
 }
 
-// remove asks a leader to remove a voter, whatever may follow from it.
-func (s *Stage) remove(leader, id kraft.NodeID) {
-	_, voters := s.node(leader).lastVoters()
-	s.w.note(noteRemove, s.node(leader), id.String())
-	s.node(leader).call(&kraft.ReceiveRemoveRaftVoter{Request: s.w.operator(s.node(leader)), Voter: voters.Find(id).Key})
+// remove asks n1, the leader, to remove a voter, whatever may follow from it.
+func (s *Stage) remove(id kraft.NodeID) {
+	leader := s.node(1)
+	_, voters := leader.lastVoters()
+	s.w.note(noteRemove, leader, id.String())
+	leader.call(&kraft.ReceiveRemoveRaftVoter{Request: s.w.operator(leader), Voter: voters.Find(id).Key})
 }
 
 // Wipe loses a disk.

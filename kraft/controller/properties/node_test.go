@@ -56,7 +56,7 @@ func TestParse_AWildcardIsAdvertisedAsTheVotersSay(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(n.Advertised) != 1 || n.Advertised[0].Address.String() != tt.want {
+			if len(n.Advertised) != 1 || n.Advertised[0].String() != tt.want {
 				t.Errorf("advertised %v, want %s", n.Advertised, tt.want)
 			}
 		})
