@@ -13,7 +13,7 @@ help: ## list the targets
 build: ## bin/understudy
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/understudy ./cmd/understudy
 
-demo: build ## the main job end to end on a recorded quorum; needs only Go
+demo: build ## the main job end to end, on three nodes of understudy and a recorded quorum of Kafka; needs only Go
 	bin/understudy demo
 
 test: test-short test-explore test-sim test-kafka ## what a user trusts: all packages under the race detector, then real Kafka 4.0.0 and 4.4.0 (<= 15 min)
