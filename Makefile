@@ -59,7 +59,7 @@ bench-sim: ## simulator events beside three RawNodes of etcd/raft, in one run
 soak: ## hours: fuzz targets, long random runs; figures go to docs/TESTING.md
 	./.ci/soak
 
-bench: bench-proxy bench-check bench-etcd ## all figures of docs/TESTING.md
+bench: bench-proxy bench-check bench-etcd ## the figures of docs/TESTING.md but those of bench-sim, the explorer, the oracle and compat/disk
 	$(GO) test -run '^$$' -bench . -benchmem ./kraft/... ./wire/... ./recordings/... ./proxy/...
 
 bench-proxy: build ## forwarding beside a bare io.Copy relay, paired rounds in one run
@@ -69,7 +69,7 @@ bench-check: build ## check beside tshark's full dissection of the same file
 	$(GO) run ./internal/need/cmd tshark
 	$(GO) run ./internal/benchcheck
 
-bench-etcd: ## the engine beside etcd/raft v3.6.0, paired rounds in one run; a module of its own, so that nothing else depends on etcd
+bench-etcd: ## the engine beside etcd/raft v3.6.0, paired rounds in one run; a module of its own
 	$(GO) run -C internal/etcdbench .
 
 lint: ## static checks, pinned
