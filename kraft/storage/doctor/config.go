@@ -1,6 +1,8 @@
 package doctor
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/understudy-kafka/understudy/kraft"
@@ -18,7 +20,7 @@ type Config struct {
 
 // lookConfig compares the directory with the property file of its node: which it is by its path or, for a copy, by the node's id.
 func (d *Directory) lookConfig(c *Config) {
-	here := slices.Contains(c.Directories, d.Path)
+	here := slices.ContainsFunc(c.Directories, func(path string) bool { return samePlace(path, d.Path) })
 	if !d.formatted || !here && c.NodeID != d.Key.ID {
 		return
 	}
@@ -43,6 +45,16 @@ func (d *Directory) lookConfig(c *Config) {
 			"While a majority of the voters moves at once, nobody finds the others: move them one after the other, or make the old address lead to the node until there is a leader",
 			"it advertises %v, but the voter set has node %v at %v, where the others look for it", c.Advertised.Address, d.Key.ID, address)
 	}
+}
+
+// samePlace reports whether two paths lead to the same directory.
+func samePlace(a, b string) bool {
+	if filepath.Clean(a) == filepath.Clean(b) {
+		return true
+	}
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
 // lookStaticVoters: the last record counts, and controller.quorum.voters only while there is none.

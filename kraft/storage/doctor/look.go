@@ -67,16 +67,52 @@ func look(fsys storage.FS, path string) (*Directory, error) {
 	}
 	d.lookBootstrap(fsys)
 	d.lookPartition(fsys, partition)
-	if err := d.lookSnapshots(fsys, partition, entries); err != nil {
-		return nil, err
-	}
-	if err := d.lookSegments(fsys, partition, entries); err != nil {
-		return nil, err
+	d.lookNames(partition, entries)
+	err = d.lookSnapshots(fsys, partition, entries)
+	if err == nil {
+		err = d.lookSegments(fsys, partition, entries)
 	}
 	d.lookState(fsys, partition)
+	if err != nil { // what the log holds is not known: nothing follows from the rest
+		d.unreadable(partition, err)
+		return d, nil
+	}
 	d.lookEpochs(fsys, partition)
 	d.conclude(partition)
 	return d, nil
+}
+
+// unreadable: the file system does not give a file, so Kafka would not get it either.
+func (d *Directory) unreadable(partition string, err error) {
+	file := partition
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		file = path.Path
+	}
+	d.find(Fatal, "unreadable", file, -1, "let the user that runs Kafka read it; if the disk fails, take the node away and let a new one fetch from the leader", "%v", err)
+	d.Start, d.End = d.view.Start, d.view.EndOffset()
+}
+
+// lookNames: Kafka takes the offset from the name of each file that it takes for its own, and does not start where there is none
+// (Kafka: LogLoader, LogFileUtils.offsetFromFileName, Snapshots.parse).
+func (d *Directory) lookNames(partition string, entries []storage.FileInfo) {
+	for _, e := range entries {
+		stem, ext := e.Name, filepath.Ext(e.Name)
+		switch ext {
+		case ".log", ".index", ".timeindex", ".txnindex", ".snapshot":
+			stem, _, _ = strings.Cut(stem, ".")
+		case ".checkpoint":
+			if _, ok := storage.ParseSnapshotName(e.Name); ok {
+				continue
+			}
+			stem = ""
+		default:
+			continue
+		}
+		if _, err := strconv.ParseInt(stem, 10, 64); err != nil {
+			d.find(Fatal, "foreign-name", filepath.Join(partition, e.Name), -1, "move the file out of the directory", "a %s file without an offset in its name: Kafka ends on it at its start", ext)
+		}
+	}
 }
 
 func (d *Directory) lookMeta(fsys storage.FS) {
@@ -88,6 +124,10 @@ func (d *Directory) lookMeta(fsys storage.FS) {
 			kind = "not-formatted"
 		}
 		d.find(Fatal, kind, file, -1, "restore the file from a backup; the node's directory id is also in the voter set of the others (dump --record KRaftVoters)", "%v", err)
+		return
+	}
+	if m.NodeID == kraft.NoNode {
+		d.find(Fatal, "no-node-id", file, -1, "restore the file from a backup, or write version=1, node.id, cluster.id and directory.id as they were", "there is no node id in it")
 		return
 	}
 	d.formatted, d.ClusterID, d.Key = true, m.ClusterID, kraft.ReplicaKey{ID: m.NodeID, DirectoryID: m.DirectoryID}
@@ -310,7 +350,18 @@ func (d *Directory) lookEpochs(fsys storage.FS, partition string) {
 		d.find(Fatal, "epochs-unreadable", file, -1, "remove the file: it is made again from the log", "%v", err)
 		return
 	}
+	cut := slices.ContainsFunc(d.findings, func(f Finding) bool { return f.Kind == "segment-damaged" }) // which says so already
+	end := d.view.End
+	if latest, ok := d.view.LatestSnapshot(); ok {
+		end = max(end, latest.Offset)
+	}
 	for _, e := range cache {
+		if e.Start > end && !cut {
+			d.find(Risk, "tail-missing", file, e.Start, "if other voters have the records: "+strings.TrimPrefix(refetch, "if the other voters are healthy: ")+
+				". After a failure of power alone nothing that was acknowledged can be missing",
+				"epoch %d was begun at offset %d, but the log ends at %d: its tail is gone", e.Epoch, e.Start, d.view.End)
+			break
+		}
 		if e.Start >= d.view.End {
 			continue
 		}
@@ -368,6 +419,12 @@ func (d *Directory) concludeVoters(partition string) {
 		d.find(Damage, "stale-directory-id", filepath.Join(d.Path, storage.MetaFile), d.votersAt,
 			"with a leader: kafka-metadata-quorum remove-controller with the old directory id, then add-controller; or restore directory.id if the log is the old one",
 			"directory.id is %v, the voter set has node %v under %v: the node is an observer, and its old key still counts", d.Key.DirectoryID, own.Key.ID, own.Key.DirectoryID)
+	}
+	for i := range d.voters.Len() {
+		if v := d.voters.At(i); !d.Key.DirectoryID.IsZero() && v.Key.DirectoryID == d.Key.DirectoryID && v.Key.ID != d.Key.ID {
+			d.find(Damage, "directory-of-another", filepath.Join(d.Path, storage.MetaFile), d.votersAt, "restore node.id, or the directory's own meta.properties",
+				"node.id is %v, but the voter set has this directory.id under node %v", d.Key.ID, v.Key.ID)
+		}
 	}
 	seen := map[kraft.Address]kraft.NodeID{}
 	for i := range d.voters.Len() {

@@ -21,6 +21,16 @@ const (
 var Damages = []Damage{
 	{"not-formatted", doctor.Fatal, func(d *Dir) string { return d.remove(meta) }, nil},
 	{"meta-unreadable", doctor.Fatal, func(d *Dir) string { return d.write(meta, "version=7\n") }, nil},
+	{"no-node-id", doctor.Fatal, func(d *Dir) string { return d.write(meta, "") }, nil},
+	{"directory-of-another", doctor.Damage, func(d *Dir) string {
+		return d.replace(meta, fmt.Sprintf("node.id=%d", d.Meta.NodeID), fmt.Sprintf("node.id=%d", d.Meta.NodeID+6))
+	}, nil},
+	{"foreign-name", doctor.Fatal, func(d *Dir) string { return d.write(partition+"backup.log", "x") }, nil},
+	{"foreign-name", doctor.Fatal, func(d *Dir) string { return d.write(partition+"copy.checkpoint", "x") }, nil},
+	{"foreign-name", doctor.Fatal, func(d *Dir) string { return d.write(partition+"99999999999999999999.log", "x") }, nil},
+	{"tail-missing", doctor.Risk, func(d *Dir) string {
+		return d.write(epochs, fmt.Sprintf("0\n2\n1 0\n%d %d\n", d.Epoch+1, d.End+5))
+	}, nil},
 	{"no-directory-id", doctor.Risk, func(d *Dir) string { return d.replace(meta, "directory.id", "other.id") }, []string{"stale-directory-id"}},
 	{"stale-directory-id", doctor.Damage, func(d *Dir) string { return d.replace(meta, d.Meta.DirectoryID.String(), d.OtherID) }, nil},
 	{"bootstrap-unreadable", doctor.Fatal, func(d *Dir) string { return d.write(bootstrap, "garbage, not batches") }, nil},
