@@ -126,7 +126,7 @@ func tellStory(out io.Writer, b *bundle, core []recordings.Observation) error {
 	if err := shadow.WriteStory(out, &b.Finding, b.Rule, core); err != nil {
 		return err
 	}
-	last := fmt.Sprintf("\n%d frames show it by themselves: %s\n", b.Frames, b.Command)
+	last := fmt.Sprintf("\n%d frames show it by themselves. In the directory of the bundle: %s\n", b.Frames, b.Command)
 	if len(core) == 0 {
 		last = "\nNo small part of the input shows it alone; the frames that prove it are:\n"
 		for i := range b.Finding.Proof {

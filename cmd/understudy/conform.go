@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -50,7 +51,8 @@ spoilt for any other use. --restart-cmd, a shell command that kills the node and
 Exit codes: 0 all cases that apply passed, 1 a case failed, 2 wrong usage, 3 a case could not be judged, 4 a target cannot be reached.`,
 		Example: `  understudy conform 127.0.0.1:9093
   understudy conform --run '^vote/' -v 127.0.0.1:9093
-  understudy conform --junit report.xml --html matrix.html 127.0.0.1:9093 127.0.0.1:9094
+  understudy conform --html matrix.html 127.0.0.1:9093 127.0.0.1:9094
+  understudy conform --junit report.xml 127.0.0.1:9093
   understudy conform --own-quorum --node-id 1 --cluster-id "$ID" --voters 2=127.0.0.1:9094,3=127.0.0.1:9095 127.0.0.1:9093
   understudy conform --list --release 4.4.0
   understudy conform --explain vote/v2/prevote-does-not-change-state`,
@@ -160,8 +162,10 @@ func runSuite(cmd *cobra.Command, o conform.Options, f *conformFlags) (*conform.
 	}
 	if f.restart != "" {
 		own.Restart = func(ctx context.Context) error {
-			out, err := exec.CommandContext(ctx, "sh", "-c", f.restart).CombinedOutput()
-			if err != nil {
+			command := exec.CommandContext(ctx, "sh", "-c", f.restart)
+			command.WaitDelay = 2 * time.Second // the node that it starts may keep its output open
+			out, err := command.CombinedOutput()
+			if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
 				return fmt.Errorf("--restart-cmd: %w: %s", err, bytes.TrimSpace(out))
 			}
 			return nil

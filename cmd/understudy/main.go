@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -68,7 +69,15 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return exit.code
 	}
 	fmt.Fprintf(stderr, "understudy: %v\n", err)
+	if wrongFlags(err) {
+		return exitUsage
+	}
 	return exitRuntime
+}
+
+// wrongFlags reports whether cobra refused the command line for flags that are missing or exclude each other. It has no types for these.
+func wrongFlags(err error) bool {
+	return strings.HasPrefix(err.Error(), "required flag(s)") || strings.Contains(err.Error(), "flags in the group")
 }
 
 func newRootCommand() *cobra.Command {

@@ -31,3 +31,11 @@ func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	code = run(t.Context(), args, bytes.NewReader(nil), &out, &errs)
 	return code, out.String(), errs.String()
 }
+
+func TestExitCodes_FlagsThatAreMissingOrExcludeEachOtherAreWrongUsage(t *testing.T) {
+	for _, args := range [][]string{{"join"}, {"format"}, {"format", "-c", "x", "-t", "y", "--standalone", "--no-initial-controllers"}} {
+		if code, _, stderr := command(t, args...); code != exitUsage || stderr == "" {
+			t.Errorf("%v: exit code %d, %q", args, code, stderr)
+		}
+	}
+}

@@ -112,6 +112,9 @@ func (w *own) run(s *Scenario) (r Result) {
 	}
 	if err = s.play(w); err != nil {
 		r.Outcome, r.Why = Failed, err.Error()
+		if errors.Is(err, errNotBack) {
+			r.Outcome = Inconclusive
+		}
 	}
 	r.judged = w.judged
 	return r

@@ -1,6 +1,9 @@
 package conform
 
 import (
+	"errors"
+	"fmt"
+
 	"github.com/understudy-kafka/understudy/compat"
 	"github.com/understudy-kafka/understudy/wire"
 )
@@ -9,11 +12,16 @@ import (
 func (w *own) restart() error {
 	w.conn.close()
 	if err := w.o.Restart(w.ctx); err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errNotBack, err)
 	}
-	_, err := w.connect()
-	return err
+	if _, err := w.connect(); err != nil {
+		return fmt.Errorf("%w: %w", errNotBack, err)
+	}
+	return nil
 }
+
+// errNotBack is no fault of the target: whoever restarts it has failed.
+var errNotBack = errors.New("the target did not come back from its restart")
 
 // durabilityScenarios restart the target: what it has promised must hold afterwards.
 func durabilityScenarios(compat.Profile) []Scenario {
