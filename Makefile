@@ -5,7 +5,7 @@ VERSION  ?= dev
 LDFLAGS   = -X github.com/understudy-kafka/understudy/internal/build.Version=$(VERSION)
 GOLANGCI  = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help build demo test test-short test-explore test-kafka test-matrix oracle oracle-coverage soak-oracle soak bench bench-proxy bench-check bench-etcd lint generate clean test-sim soak-sim bench-sim
+.PHONY: help build demo test test-short test-explore test-kafka test-matrix oracle oracle-coverage soak-oracle soak bench bench-proxy bench-check bench-etcd lint generate clean test-sim test-pages soak-sim bench-sim
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -28,6 +28,10 @@ test-explore: ## every state of ten small quorums, on the real engine: 5.7 milli
 test-sim: ## quorums under faults: 2,200 seeds, 2 x 10^7 events, and every broken twin (<= 90 s on one core); 300 quorums before tier 2 (<= 60 s)
 	$(GO) test -count=1 -timeout 20m -v -run 'NoSeed|Twins|Liveness|SameSeed' ./kraft/sim
 	$(GO) test -count=1 -timeout 20m -v -run 'HonestQuorums' ./proxy/shadow/belief
+
+test-pages: ## the HTML pages, drawn by a real Chromium; installs it with apt when root
+	$(GO) run ./internal/need/cmd chromium
+	$(GO) test -count=1 -timeout 10m -run 'Chromium' ./cmd/understudy
 
 test-kafka: ## real controllers 4.0.0 and 4.4.0; resolves jars by Maven and installs tools with apt when root
 	$(GO) run ./internal/need/cmd java javac mvn tshark

@@ -14,9 +14,9 @@ import (
 	"github.com/understudy-kafka/understudy/kraft/storage/memfs"
 )
 
-// TestDisk_DecidesAsMemory plays the oracle's schedules with two machines of ours side by side, one on the log in memory and one on
+// TestMatrix_DiskDecidesAsMemory plays the oracle's schedules with two machines of ours side by side, one on the log in memory and one on
 // Kafka's files. Every action, message, byte and piece of state must be equal, across restarts and crashes.
-func TestDisk_DecidesAsMemory(t *testing.T) {
+func TestMatrix_DiskDecidesAsMemory(t *testing.T) {
 	steps, required := 24_000, 20_000 // the first counts the schedule's commands, not all of which step a machine
 	if testing.Short() {
 		steps, required = 2_400, 0
@@ -37,8 +37,8 @@ func TestDisk_DecidesAsMemory(t *testing.T) {
 	}
 }
 
-// TestDisk_DecidesAsMemoryOnARealFileSystem is the same on files of the machine.
-func TestDisk_DecidesAsMemoryOnARealFileSystem(t *testing.T) {
+// TestMatrix_DiskDecidesAsMemoryOnARealFileSystem is the same on files of the machine.
+func TestMatrix_DiskDecidesAsMemoryOnARealFileSystem(t *testing.T) {
 	steps := 3_000
 	if testing.Short() {
 		steps = 600
