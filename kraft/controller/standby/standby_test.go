@@ -127,7 +127,15 @@ func FuzzHandle(f *testing.F) {
 	f.Fuzz(func(t *testing.T, key, version int16, body []byte) {
 		for _, r := range s.APIs() {
 			if int16(r.API) == key && version >= r.Min && version <= r.Max {
-				_, _ = s.Handle(t.Context(), &controller.Request{Key: key, Version: version, Body: body})
+				answer, err := s.Handle(t.Context(), &controller.Request{Key: key, Version: version, Body: body})
+				if err != nil {
+					continue // the connection is closed
+				}
+				response := kmsg.ResponseForKey(key)
+				response.SetVersion(version)
+				if err := response.ReadFrom(answer); err != nil {
+					t.Errorf("%s v%d answers what cannot be read: %v", kmsg.NameForKey(key), version, err)
+				}
 			}
 		}
 	})
