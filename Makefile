@@ -5,7 +5,7 @@ VERSION  ?= dev
 LDFLAGS   = -X github.com/understudy-kafka/understudy/internal/build.Version=$(VERSION)
 GOLANGCI  = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help build demo test test-short test-explore test-kafka test-matrix oracle oracle-coverage soak-oracle soak bench bench-proxy bench-check bench-etcd lint generate clean test-sim test-pages soak-sim bench-sim
+.PHONY: help build demo test test-short test-explore test-kafka test-matrix oracle oracle-coverage soak-oracle soak bench bench-proxy bench-check bench-etcd lint generate clean test-sim test-pages test-mixed soak-sim bench-sim
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -32,6 +32,10 @@ test-sim: ## quorums under faults: 2,200 seeds, 2 x 10^7 events, and every broke
 test-pages: ## the HTML pages, drawn by a real Chromium; installs it with apt when root
 	$(GO) run ./internal/need/cmd chromium
 	$(GO) test -count=1 -timeout 10m -run 'Chromium' ./cmd/understudy
+
+test-mixed: ## our nodes in quorums of real controllers of all builds: elections, hand-over, voters changed by Kafka's tools (<= 20 min)
+	$(GO) run ./internal/need/cmd java javac mvn
+	UNDERSTUDY_MIXED=1 UNDERSTUDY_MATRIX=1 $(GO) test -count=1 -timeout 39m -run 'Kafka|Matrix' ./compat/mixed
 
 test-kafka: ## real controllers 4.0.0 and 4.4.0; resolves jars by Maven and installs tools with apt when root
 	$(GO) run ./internal/need/cmd java javac mvn tshark

@@ -21,7 +21,7 @@ import (
 // same registered controllers; Kafka's tools that are told only of ours get their answers; and a broker outlives a leader without
 // metadata logic.
 func TestMatrix_OursStandsByAsAControllerOfKafka(t *testing.T) {
-	needKafka(t)
+	needTime(t)
 	if !kafkatest.Matrix() {
 		t.Skip("make test-matrix runs it")
 	}

@@ -145,7 +145,7 @@ func edit(t *testing.T, q *kafka.Quorum, id kraft.NodeID, name, value string) {
 // TestKafka_VotersAreChangedByKafkasTools: Kafka's own tool makes our node a voter and takes it out again; while ours leads it does the same
 // with a controller of Kafka. A new address is told by UpdateRaftVoter, and with auto-join the node makes itself a voter.
 func TestKafka_VotersAreChangedByKafkasTools(t *testing.T) {
-	needKafka(t)
+	needTime(t)
 	releases := []string{"4.4.0"}
 	if kafkatest.Matrix() {
 		releases = []string{"4.4.0", "4.0.0"}
@@ -243,7 +243,7 @@ func joinsItself(ctx context.Context, t *testing.T, q *kafka.Quorum) {
 
 // TestMatrix_KRaftVersionIsRaisedWithOurs: Kafka's tool turns a static quorum into a dynamic one; ours has told the leader who it is.
 func TestMatrix_KRaftVersionIsRaisedWithOurs(t *testing.T) {
-	needKafka(t)
+	needTime(t)
 	if !kafkatest.Matrix() {
 		t.Skip("make test-matrix runs it")
 	}
