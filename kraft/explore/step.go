@@ -269,24 +269,9 @@ func (r *runner) snapshot() {
 		epoch = b.Epoch
 	}
 	id := kraft.SnapshotID{Offset: end, Epoch: epoch}
-	log.AddSnapshot(id, snapshotSize, contentsAt(log, end))
+	log.AddSnapshot(id, snapshotSize, log.ContentsAt(end))
 	r.handle(&kraft.SnapshotCreated{ID: id}, kraft.TimerSet{})
 	log.MoveStart(id)
-}
-
-// contentsAt are the control records in force at an offset.
-func contentsAt(log *memlog.Log, end kraft.Offset) kraft.SnapshotContents {
-	var c kraft.SnapshotContents
-	for _, h := range log.History() {
-		switch {
-		case h.Offset >= end:
-		case h.Record.Type == kraft.KRaftVersionRecord:
-			c.HasKRaftVersion, c.KRaftVersion = true, h.Record.KRaftVersion
-		case h.Record.Type == kraft.VotersRecord:
-			c.HasVoters, c.Voters = true, h.Record.Voters
-		}
-	}
-	return c
 }
 
 // restart makes a new machine of what is on disk.

@@ -177,6 +177,23 @@ func (l *Log) truncateToLatestSnapshot() bool {
 	return true
 }
 
+// ContentsAt is what a snapshot that ends at the offset says of kraft.version and the voters.
+func (l *Log) ContentsAt(end kraft.Offset) (c kraft.SnapshotContents) {
+	for _, h := range l.History() {
+		if h.Offset >= end {
+			break
+		}
+		switch h.Record.Type {
+		case kraft.VotersRecord:
+			c.HasVoters, c.Voters = true, h.Record.Voters
+		case kraft.KRaftVersionRecord:
+			c.HasKRaftVersion, c.KRaftVersion = true, h.Record.KRaftVersion
+		case kraft.LeaderChangeRecord, kraft.OtherControlRecord:
+		}
+	}
+	return c
+}
+
 // History are the control records of the latest snapshot and of the log, as kraft.Config wants them.
 func (l *Log) History() []kraft.HistoryEntry {
 	var history []kraft.HistoryEntry

@@ -53,23 +53,11 @@ func (w *World) snapshot(n *node, move bool) {
 }
 
 // contentsAt are the control values in force at an offset.
-func (w *World) contentsAt(n *node, end kraft.Offset) (c kraft.SnapshotContents) {
+func (w *World) contentsAt(n *node, end kraft.Offset) kraft.SnapshotContents {
 	if w.opt.Broken == SnapshotsUnlinked {
-		return c
+		return kraft.SnapshotContents{}
 	}
-	for _, h := range n.log.History() {
-		if h.Offset >= end {
-			break
-		}
-		switch h.Record.Type {
-		case kraft.VotersRecord:
-			c.HasVoters, c.Voters = true, h.Record.Voters
-		case kraft.KRaftVersionRecord:
-			c.HasKRaftVersion, c.KRaftVersion = true, h.Record.KRaftVersion
-		case kraft.LeaderChangeRecord, kraft.OtherControlRecord:
-		}
-	}
-	return c
+	return n.log.ContentsAt(end)
 }
 
 // tickAdmin is what operators do: they add and remove voters and raise kraft.version.

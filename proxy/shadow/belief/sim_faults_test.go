@@ -69,19 +69,7 @@ func (n *simNode) snapshot(move bool) {
 	if latest, ok := n.log.LatestSnapshot(); ok && latest.Offset >= end {
 		return
 	}
-	var c kraft.SnapshotContents
-	for _, h := range n.log.History() {
-		if h.Offset >= end {
-			break
-		}
-		switch h.Record.Type {
-		case kraft.VotersRecord:
-			c.HasVoters, c.Voters = true, h.Record.Voters
-		case kraft.KRaftVersionRecord:
-			c.HasKRaftVersion, c.KRaftVersion = true, h.Record.KRaftVersion
-		case kraft.LeaderChangeRecord, kraft.OtherControlRecord:
-		}
-	}
+	c := n.log.ContentsAt(end)
 	n.log.AddSnapshot(id, int64(len(n.s.snapshotBytes(id, c))), c)
 	n.handle(&kraft.SnapshotCreated{ID: id})
 	if n.plan(0); move && n.up {
