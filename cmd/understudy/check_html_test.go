@@ -2,16 +2,13 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/xml"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/understudy-kafka/understudy/internal/need"
 	"github.com/understudy-kafka/understudy/recordings"
 )
 
@@ -44,26 +41,11 @@ func TestCheck_PageInChromium(t *testing.T) {
 	if testing.Short() {
 		return // needs a browser
 	}
-	chromium := need.For(t, "chromium")
+	browse := browser(t)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "report.html")
 	if code, _, stderr := checkCommand(nil, "check", "--html", file, lowered(t)); code != exitFinding {
 		t.Fatal(code, stderr)
-	}
-	browse := func(args ...string) string {
-		all := append([]string{
-			"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-			"--disable-component-update", "--disable-sync", "--virtual-time-budget=5000", "--window-size=1500,1000",
-			"--user-data-dir=" + filepath.Join(dir, "profile"),
-		}, args...)
-		cmd := exec.CommandContext(context.WithoutCancel(t.Context()), chromium, all...)
-		var stderr bytes.Buffer
-		cmd.Stderr = &stderr
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatalf("%v\n%s", err, stderr.String())
-		}
-		return string(out)
 	}
 	dom := browse("--dump-dom", "file://"+file+"#3")
 	for _, want := range []string{

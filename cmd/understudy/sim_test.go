@@ -2,15 +2,11 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/understudy-kafka/understudy/internal/need"
 )
 
 func runSim(t *testing.T, args ...string) (string, int) {
@@ -74,26 +70,11 @@ func TestSim_PageInChromium(t *testing.T) {
 	if testing.Short() {
 		return // needs a browser
 	}
-	chromium := need.For(t, "chromium")
+	browse := browser(t)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "page.html")
 	if out, code := runSim(t, "--scenario", "double-leader-by-the-seeds-rule", "--html", file); code != exitFine {
 		t.Fatal(out)
-	}
-	browse := func(args ...string) string {
-		all := append([]string{
-			"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-			"--disable-component-update", "--disable-sync", "--virtual-time-budget=5000", "--window-size=1500,1000",
-			"--user-data-dir=" + filepath.Join(dir, "profile"),
-		}, args...)
-		cmd := exec.CommandContext(context.WithoutCancel(t.Context()), chromium, all...)
-		var stderr bytes.Buffer
-		cmd.Stderr = &stderr
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatalf("%v\n%s", err, stderr.String())
-		}
-		return string(out)
 	}
 	dom := browse("--dump-dom", "file://"+file+"#12")
 	rows := len(regexp.MustCompile(`<g class="row`).FindAllString(dom, -1))

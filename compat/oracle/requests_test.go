@@ -43,6 +43,25 @@ func beginRequest(epoch, leader int32) kmsg.Request {
 	return r
 }
 
+// endRequest names nodes as successors, the preferred one first.
+func endRequest(epoch, leader int32, successors ...int32) kmsg.Request {
+	cluster := oracle.ClusterID
+	r := kmsg.NewPtrEndQuorumEpochRequest()
+	r.SetVersion(1)
+	r.ClusterID = &cluster
+	p := kmsg.NewEndQuorumEpochRequestTopicPartition()
+	p.LeaderID, p.LeaderEpoch = leader, epoch
+	for _, id := range successors {
+		c := kmsg.NewEndQuorumEpochRequestTopicPartitionPreferredCandidate()
+		c.CandidateID, c.CandidateDirectoryID = id, oracle.DirectoryID(id)
+		p.PreferredCandidates = append(p.PreferredCandidates, c)
+	}
+	t := kmsg.NewEndQuorumEpochRequestTopic()
+	t.Topic, t.Partitions = topic, append(t.Partitions, p)
+	r.Topics = append(r.Topics, t)
+	return r
+}
+
 func addVoterRequest(id int32) kmsg.Request {
 	cluster := oracle.ClusterID
 	r := kmsg.NewPtrAddRaftVoterRequest()

@@ -61,24 +61,12 @@ func snapshotBelowTheLogEnd(s *scene) {
 // manySuccessors: the shift that makes the back-off of a rank overflows behind the 31st (Kafka: FollowerState, strictExponentialElectionBackoffMs).
 func manySuccessors(s *scene) {
 	s.following(oracle.NewInit(1, 1, 1, 2, 3))
-	r := kmsg.NewPtrEndQuorumEpochRequest()
-	r.SetVersion(1)
-	cluster := oracle.ClusterID
-	r.ClusterID = &cluster
-	p := kmsg.NewEndQuorumEpochRequestTopicPartition()
-	p.LeaderID, p.LeaderEpoch = 3, 3
+	var successors []int32
 	for rank := range int32(33) {
-		c := kmsg.NewEndQuorumEpochRequestTopicPartitionPreferredCandidate()
-		c.CandidateID, c.CandidateDirectoryID = 100+rank, oracle.DirectoryID(100+rank)
-		if rank == 23 {
-			c.CandidateID, c.CandidateDirectoryID = 1, oracle.DirectoryID(1)
-		}
-		p.PreferredCandidates = append(p.PreferredCandidates, c)
+		successors = append(successors, 100+rank)
 	}
-	t := kmsg.NewEndQuorumEpochRequestTopic()
-	t.Topic, t.Partitions = topic, append(t.Partitions, p)
-	r.Topics = append(r.Topics, t)
-	s.Craft(1, r)
+	successors[23] = 1
+	s.Craft(1, endRequest(3, 3, successors...))
 	s.ended("EndQuorumEpoch with 33 successors, n1 the 24th")
 }
 
@@ -99,19 +87,7 @@ func observerWithoutAnID(s *scene) {
 	s.Do(1, oracle.Command{Cmd: "init", Init: &in, State: true})
 	s.Do(1, oracle.Command{Cmd: "poll", Settle: true, State: true})
 	s.Craft(1, beginRequest(4, 3))
-	r := kmsg.NewPtrEndQuorumEpochRequest()
-	r.SetVersion(1)
-	cluster := oracle.ClusterID
-	r.ClusterID = &cluster
-	p := kmsg.NewEndQuorumEpochRequestTopicPartition()
-	p.LeaderID, p.LeaderEpoch = 3, 4
-	c := kmsg.NewEndQuorumEpochRequestTopicPartitionPreferredCandidate()
-	c.CandidateID = 2
-	p.PreferredCandidates = append(p.PreferredCandidates, c)
-	t := kmsg.NewEndQuorumEpochRequestTopic()
-	t.Topic, t.Partitions = topic, append(t.Partitions, p)
-	r.Topics = append(r.Topics, t)
-	s.Craft(1, r)
+	s.Craft(1, endRequest(4, 3, 2))
 	s.ended("EndQuorumEpoch to a node without id")
 }
 
