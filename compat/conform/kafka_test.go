@@ -43,9 +43,7 @@ func quorums() []quorumUnderTest {
 
 // TestKafka_KeepsEveryRuleAndIsLeftAsItWas runs the suite against the leader and the follower of real quorums.
 func TestKafka_KeepsEveryRuleAndIsLeftAsItWas(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts real Kafka; make test-kafka runs it")
-	}
+	kafkatest.NeedKafka(t)
 	for _, x := range quorums() {
 		t.Run(x.release+"/"+x.voters.String(), func(t *testing.T) {
 			ctx := kafkatest.Deadline(t, 4*time.Minute)

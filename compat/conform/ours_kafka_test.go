@@ -3,7 +3,6 @@ package conform
 import (
 	"context"
 	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -31,9 +30,9 @@ func (d *ourNodes) Command(ctx context.Context, jvm kafka.JVM, class string, arg
 // ourSource builds our binary and runs it in place of Kafka's controllers.
 func ourSource(t *testing.T) kafka.Source {
 	t.Helper()
-	binary := filepath.Join(t.TempDir(), "understudy")
-	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/understudy").CombinedOutput(); err != nil {
-		t.Fatalf("build the program under test: %v\n%s", err, out)
+	binary, err := kafkatest.BuildProgram(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
 	}
 	kafkas := kafka.DefaultSource("", func(text string) { t.Log(text) })
 	return func(ctx context.Context, release kafka.Release) (kafka.Dist, error) {

@@ -24,9 +24,7 @@ var (
 var ownTimeouts = kafka.Timeouts{ElectionMs: 400, FetchMs: 2000, RequestMs: 1000, BackoffMaxMs: 300, IdleIntervalMs: 60000}
 
 func TestKafka_PlaysItsPartInAQuorum(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts real Kafka; make test-kafka runs it")
-	}
+	kafkatest.NeedKafka(t)
 	releases := []string{"4.4.0"}
 	if kafkatest.Matrix() || *ownRelease != "" {
 		releases = []string{"4.0.0", "4.0.2", "4.1.2", "4.2.1", "4.3.1", "4.4.0"}

@@ -21,9 +21,9 @@ import (
 // built is the understudy program.
 func built(t testing.TB) string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "understudy")
-	if out, err := child.Run(exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/understudy")); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	program, err := kafkatest.BuildProgram(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
 	}
 	return program
 }

@@ -6,16 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/understudy-kafka/understudy/compat/kafka"
+	"github.com/understudy-kafka/understudy/compat/kafka/kafkatest"
 	"github.com/understudy-kafka/understudy/internal/child"
 )
 
@@ -23,26 +22,8 @@ import (
 type program struct {
 	*child.Process
 	t      *testing.T
-	output lockedBuffer
+	output kafkatest.Output
 	record string // base name of the recording
-}
-
-// lockedBuffer collects output while it is read.
-type lockedBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
 }
 
 // startProxy runs `understudy proxy` for the upstreams and returns when it listens. It ends with the test.
@@ -58,39 +39,12 @@ func startProxy(t *testing.T, upstreams []string, flags ...string) *program {
 	for _, u := range upstreams {
 		args = append(args, "--upstream", u)
 	}
-	cmd := exec.Command(builtBinary, append(args, flags...)...)
-	cmd.Stdout, cmd.Stderr = &p.output, &p.output
-	var err error
-	if p.Process, err = child.Start(cmd); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := p.Kill(); err != nil {
-			t.Error(err)
-		}
-		if t.Failed() {
-			t.Logf("what the proxy said:\n%s", p.output.String())
-		}
-	})
+	var addresses []string
 	for _, u := range upstreams {
-		p.waitListening(u[strings.LastIndex(u, "=")+1:])
+		addresses = append(addresses, u[strings.LastIndex(u, "=")+1:])
 	}
+	p.Process = kafkatest.StartProxy(t, exec.Command(builtBinary, append(args, flags...)...), &p.output, addresses...)
 	return p
-}
-
-func (p *program) waitListening(address string) {
-	p.t.Helper()
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		// Listening on the address says nothing: dialling would make a connection that is recorded.
-		ln, err := net.Listen("tcp", address)
-		if err != nil {
-			return // taken: by the proxy
-		}
-		_ = ln.Close()
-		if p.Ended() || time.Now().After(end) {
-			p.t.Fatalf("the proxy does not listen on %s:\n%s", address, p.output.String())
-		}
-	}
 }
 
 // finish ends the proxy in order and expects it to say that all went well.
@@ -109,16 +63,7 @@ func (p *program) finish() {
 // segments are the files of the recording.
 func (p *program) segments() []string {
 	p.t.Helper()
-	return segments(p.t, p.record)
-}
-
-func segments(t *testing.T, base string) []string {
-	t.Helper()
-	files, err := filepath.Glob(base + "-*.pcapng.zst")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no recording %s: %v", base, err)
-	}
-	return files
+	return kafkatest.Segments(p.t, p.record)
 }
 
 // understudy runs a command that ends by itself and returns its output and exit code.

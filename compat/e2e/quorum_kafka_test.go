@@ -18,14 +18,6 @@ import (
 	"github.com/understudy-kafka/understudy/recordings"
 )
 
-// needKafka ends a test that runs real Kafka in the short tier.
-func needKafka(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("starts real Kafka; make test-kafka runs it")
-	}
-}
-
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -33,26 +25,12 @@ func must(t *testing.T, err error) {
 	}
 }
 
-type build struct {
-	release string
-	voters  kafka.Voters
-}
-
-// builds are the quorums of the short tier, or one of each raft build of 4.x.
-func builds() []build {
-	short := []build{{"4.4.0", kafka.Dynamic}, {"4.0.0", kafka.Static}}
-	if !kafkatest.Matrix() {
-		return short
-	}
-	return append(short, build{"4.0.2", kafka.Dynamic}, build{"4.1.2", kafka.Static}, build{"4.2.1", kafka.Dynamic}, build{"4.3.1", kafka.Static})
-}
-
 // TestKafka_ReportEqualsKafkasOwnLogs is the main job: start through the proxy, elect, a broker, 20 topics, SIGKILL of
 // the leader, another leader, restart. All that understudy says of it is held against what Kafka's nodes wrote down.
 func TestKafka_ReportEqualsKafkasOwnLogs(t *testing.T) {
-	needKafka(t)
-	for _, b := range builds() {
-		t.Run(b.release+" "+b.voters.String(), func(t *testing.T) {
+	kafkatest.NeedKafka(t)
+	for _, b := range kafkatest.Builds() {
+		t.Run(b.String(), func(t *testing.T) {
 			r := killAndRestartLeader(t, b)
 			full := r.proxy.segments()
 
@@ -111,10 +89,10 @@ type mainJob struct {
 	bypass  kafka.Bypass
 }
 
-func killAndRestartLeader(t *testing.T, b build) *mainJob {
+func killAndRestartLeader(t *testing.T, b kafkatest.Build) *mainJob {
 	t.Helper()
 	ctx := kafkatest.Deadline(t, 6*time.Minute)
-	r := &mainJob{quorum: kafkatest.New(t, kafka.Config{Release: kafka.MustRelease(b.release), Voters: b.voters, Brokers: 1, Proxied: true})}
+	r := &mainJob{quorum: kafkatest.New(t, kafka.Config{Release: kafka.MustRelease(b.Release), Voters: b.Voters, Brokers: 1, Proxied: true})}
 	q := r.quorum
 	var upstreams []string
 	r.witness, upstreams = newWitness(t, q)
@@ -170,7 +148,7 @@ func redact(t *testing.T, files []string) []string {
 		must(t, w.Write(&o))
 	}
 	must(t, w.Close())
-	out := segments(t, base)
+	out := kafkatest.Segments(t, base)
 	if size(t, out[0]) >= size(t, files[0]) {
 		t.Errorf("the redacted recording has %d bytes, the full one %d", size(t, out[0]), size(t, files[0]))
 	}

@@ -52,7 +52,7 @@ func troubles() []trouble {
 // TestMatrix_LegalTroubleIsNoDivergence is the hunt for false alarms: real controllers in every kind of trouble that
 // this machine can make.
 func TestMatrix_LegalTroubleIsNoDivergence(t *testing.T) {
-	needKafka(t)
+	kafkatest.NeedKafka(t)
 	onlyMatrix(t)
 	for _, x := range troubles() {
 		t.Run(x.name, func(t *testing.T) {

@@ -27,7 +27,7 @@ import (
 // away while a real quorum works through the proxy. A quorum with Kafka's default timeouts would answer two
 // seconds without forwarding with an election; a connection that is lost would show in the kernel's table.
 func TestKafka_TroubleOfTheProxysOwnStaysItsOwn(t *testing.T) {
-	needKafka(t)
+	kafkatest.NeedKafka(t)
 	ctx := kafkatest.Deadline(t, 8*time.Minute)
 	q := kafkatest.New(t, kafka.Config{Release: kafka.MustRelease("4.4.0"), Voters: kafka.Dynamic, Proxied: true})
 	ports, err := kafka.TakePorts(1)

@@ -237,7 +237,7 @@ func hostile(epoch kraft.Epoch) map[string][]byte {
 
 // TestKafka_HostilePeersOfALeaderAreAnsweredOrDropped: whatever arrives, Kafka's poison for Kafka included, the node goes on leading its epoch.
 func TestKafka_HostilePeersOfALeaderAreAnsweredOrDropped(t *testing.T) {
-	needKafka(t)
+	kafkatest.NeedKafka(t)
 	ctx := kafkatest.Deadline(t, 3*time.Minute)
 	n := startLone(t, []string{"--standalone"}, "")
 	epoch := n.waitLeads(ctx, t)

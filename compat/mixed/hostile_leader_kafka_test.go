@@ -114,7 +114,7 @@ func (s *brokenServer) versions(conn net.Conn, h wire.RequestHeader, correlation
 // TestKafka_NoAnswerOfABrokenServerEndsANode: a node looks for the leader of its quorum at a server that answers everything but that, and
 // goes on looking.
 func TestKafka_NoAnswerOfABrokenServerEndsANode(t *testing.T) {
-	needKafka(t)
+	kafkatest.NeedKafka(t)
 	ctx := kafkatest.Deadline(t, 5*time.Minute)
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)

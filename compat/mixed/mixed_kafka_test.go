@@ -13,18 +13,10 @@ import (
 	"github.com/understudy-kafka/understudy/kraft"
 )
 
-// needKafka ends a test that runs real Kafka in the short tier.
-func needKafka(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("starts real Kafka; make test-kafka runs it")
-	}
-}
-
 // needTime ends a test whose elections take as long as they take: make test-mixed waits for them, on all builds.
 func needTime(t *testing.T) {
 	t.Helper()
-	needKafka(t)
+	kafkatest.NeedKafka(t)
 	if os.Getenv("UNDERSTUDY_MIXED") == "" {
 		t.Skip("make test-mixed runs it")
 	}
@@ -40,20 +32,6 @@ func must(t *testing.T, err error) {
 // quick fails over in about a second. A leader of ours writes no NoOp records, so Fetches stay parked for their 500 ms, and the fetch
 // timeout must be well above.
 var quick = kafka.Timeouts{ElectionMs: 300, FetchMs: 1200, RequestMs: 1500, BackoffMaxMs: 200, IdleIntervalMs: 100}
-
-type build struct {
-	release string
-	voters  kafka.Voters
-}
-
-// builds are the quorums of the short tier, or one of each raft build of 4.x.
-func builds() []build {
-	short := []build{{"4.4.0", kafka.Dynamic}, {"4.0.0", kafka.Static}}
-	if !kafkatest.Matrix() {
-		return short
-	}
-	return append(short, build{"4.0.2", kafka.Dynamic}, build{"4.1.2", kafka.Static}, build{"4.2.1", kafka.Dynamic}, build{"4.3.1", kafka.Static})
-}
 
 const (
 	ours     kraft.NodeID = 3
@@ -71,11 +49,11 @@ type quorum struct {
 }
 
 // start runs three voters, of which these are ours, and an observer of ours.
-func start(t *testing.T, b build, ours ...kraft.NodeID) *quorum {
+func start(t *testing.T, b kafkatest.Build, ours ...kraft.NodeID) *quorum {
 	t.Helper()
 	q := &quorum{t: t, ctx: kafkatest.Deadline(t, 5*time.Minute), ours: ours}
 	q.Quorum = kafkatest.New(t, kafka.Config{
-		Release: kafka.MustRelease(b.release), Voters: b.voters, Brokers: 1, Proxied: true, Timeouts: quick,
+		Release: kafka.MustRelease(b.Release), Voters: b.Voters, Brokers: 1, Proxied: true, Timeouts: quick,
 		Source: source(t, append(ours, observer)...),
 	})
 	q.witness = startWitness(t, q.Quorum)
@@ -128,8 +106,8 @@ func (q *quorum) oursLed(above kraft.Epoch) {
 // all logs are equal, Kafka's tool sees what is there, and the checker has nothing to say against anyone.
 func TestKafka_OneOfThreeVotersIsOurs(t *testing.T) {
 	needTime(t)
-	for _, b := range builds() {
-		t.Run(b.release+" "+b.voters.String(), func(t *testing.T) {
+	for _, b := range kafkatest.Builds() {
+		t.Run(b.String(), func(t *testing.T) {
 			q := start(t, b, ours)
 			leader := kafkaLeads(q.ctx, t, q.Quorum, -1)
 			must(t, q.Kill(leader.Node))
@@ -155,8 +133,8 @@ func TestKafka_OneOfThreeVotersIsOurs(t *testing.T) {
 // back it leads again. Ours come and go, too.
 func TestKafka_TwoOfThreeVotersAreOurs(t *testing.T) {
 	needTime(t)
-	for _, b := range builds()[:1] {
-		t.Run(b.release+" "+b.voters.String(), func(t *testing.T) {
+	for _, b := range kafkatest.Builds()[:1] {
+		t.Run(b.String(), func(t *testing.T) {
 			q := start(t, b, 2, ours)
 			must(t, q.WriteMetadata(q.ctx, "first", 50)) // by the controller of Kafka: only that one can
 			leader, err := q.WaitLeader(q.ctx)

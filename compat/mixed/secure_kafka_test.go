@@ -18,7 +18,7 @@ import (
 // TestKafka_SecureQuorumIsJoinedAsVoter: ours votes in a quorum whose controllers want certificates and passwords of each other. With the
 // leader gone its vote and its acknowledgement are needed. Wrong credentials are told in its log, with the peer.
 func TestKafka_SecureQuorumIsJoinedAsVoter(t *testing.T) {
-	needKafka(t)
+	kafkatest.NeedKafka(t)
 	protocols := []secure.Protocol{secure.SASLSSL}
 	if kafkatest.Matrix() {
 		protocols = secure.Protocols[1:]

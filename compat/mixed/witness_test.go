@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/understudy-kafka/understudy/compat/kafka"
+	"github.com/understudy-kafka/understudy/compat/kafka/kafkatest"
 	"github.com/understudy-kafka/understudy/internal/child"
 )
 
@@ -21,7 +21,7 @@ import (
 type witness struct {
 	*child.Process
 	base   string
-	output bytes.Buffer // to be read once the process has ended
+	output kafkatest.Output
 }
 
 func startWitness(t *testing.T, q *kafka.Quorum) *witness {
@@ -29,41 +29,12 @@ func startWitness(t *testing.T, q *kafka.Quorum) *witness {
 	dir := t.ArtifactDir()
 	w := &witness{base: filepath.Join(dir, "witness")}
 	args := []string{"record", "--record", w.base, "--dial-from", kafka.DialFrom, "--include-records"}
+	var addresses []string
 	for _, u := range q.Upstreams() {
-		args = append(args, "--upstream", u)
+		args, addresses = append(args, "--upstream", u), append(addresses, u[strings.LastIndex(u, "=")+1:])
 	}
-	cmd := exec.Command(builtBinary, args...)
-	cmd.Stdout, cmd.Stderr = &w.output, &w.output
-	var err error
-	if w.Process, err = child.Start(cmd); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := w.Kill(); err != nil {
-			t.Error(err)
-		}
-		if t.Failed() {
-			t.Logf("what the proxy said:\n%s", w.output.String())
-		}
-	})
-	for _, u := range q.Upstreams() {
-		waitListening(t, w, u[strings.LastIndex(u, "=")+1:])
-	}
+	w.Process = kafkatest.StartProxy(t, exec.Command(builtBinary, args...), &w.output, addresses...)
 	return w
-}
-
-func waitListening(t *testing.T, w *witness, address string) {
-	t.Helper()
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		ln, err := net.Listen("tcp", address) // dialling would make a connection that is recorded
-		if err != nil {
-			return // taken: by the proxy
-		}
-		_ = ln.Close()
-		if w.Ended() || time.Now().After(end) {
-			t.Fatalf("the proxy does not listen on %s", address)
-		}
-	}
 }
 
 // verdict is what the tests read of `understudy check -o json`.
@@ -91,11 +62,7 @@ func (w *witness) conforms(t *testing.T) {
 	if err := w.Stop(ctx); err != nil {
 		t.Fatal(err)
 	}
-	files, err := filepath.Glob(w.base + "-*.pcapng.zst")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no recording %s: %v", w.base, err)
-	}
-	cmd := exec.CommandContext(ctx, builtBinary, append([]string{"check", "-o", "json"}, files...)...)
+	cmd := exec.CommandContext(ctx, builtBinary, append([]string{"check", "-o", "json"}, kafkatest.Segments(t, w.base)...)...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	var exit *exec.ExitError
