@@ -27,7 +27,7 @@ const (
 	Handover Leadership = iota
 	// Stay leads for as long as it is the leader.
 	Stay
-	// NeverCampaign votes and never stands for election: it takes each PreVote that it is granted for a refusal.
+	// NeverCampaign votes and never stands for election: it asks nobody for a PreVote or a Vote. The only voter of a quorum leads all the same.
 	NeverCampaign
 )
 

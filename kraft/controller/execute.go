@@ -78,7 +78,9 @@ func (l *loop) execute(action kraft.Action) {
 // executeRest has the actions that are a message, and those of the log.
 func (l *loop) executeRest(action kraft.Action) {
 	if key, to, ok := wire.SendKey(action); ok {
-		l.send(key, to, action)
+		if !l.keepBack(action) {
+			l.send(key, to, action)
+		}
 		return
 	}
 	if _, id, ok := wire.ReplyKey(action); ok {

@@ -47,3 +47,28 @@ func (l *loop) handicap(a *kraft.ResetTimer) kraft.Instant {
 	}
 	return kraft.Instant(l.cfg.Timeouts.ElectionMs)
 }
+
+// keepBack answers the requests for votes of a node that never campaigns as if each voter had refused, and sends none. A voter that gets a
+// PreVote would lose nothing by it, but one that knows none is taken for a reason to stand for election without it (KIP-996), and a
+// granted one that is not followed by an election is what no controller of Kafka does. The role goes on as after a PreVote that was lost:
+// the node follows again and waits for the next leader to announce itself, and grants the PreVotes of the others.
+func (l *loop) keepBack(action kraft.Action) bool {
+	vote, ok := action.(*kraft.SendVoteRequest)
+	if !ok || l.cfg.Leadership != NeverCampaign {
+		return false
+	}
+	l.refusals = append(l.refusals, &kraft.ReceiveVoteResponse{
+		Response:        kraft.Response{From: vote.Record, CorrelationID: vote.CorrelationID},
+		PartitionAnswer: kraft.PartitionAnswer{LeaderID: kraft.NoNode, LeaderEpoch: l.m.QuorumState().Epoch},
+	})
+	return true
+}
+
+func (l *loop) nextRefusal() (kraft.Event, bool) {
+	if len(l.refusals) == 0 {
+		return nil, false
+	}
+	ev := l.refusals[0]
+	l.refusals = l.refusals[:copy(l.refusals, l.refusals[1:])]
+	return ev, true
+}

@@ -26,6 +26,7 @@ type loop struct {
 	parked   map[kraft.RequestID]kraft.Instant // when they expire
 	expires  kraft.Instant                     // the first of them
 	peers    map[kraft.NodeID]*peer
+	refusals []*kraft.ReceiveVoteResponse // of requests that were not sent
 	appends  appends
 	scratch  []byte
 	cleaned  kraft.Instant
@@ -45,6 +46,7 @@ type loop struct {
 type message struct {
 	event   kraft.Event
 	request *request // of a request
+	from    *peer    // who was asked, of an answer
 	records []byte   // of a Fetch response
 	chunk   []byte   // of a FetchSnapshot response
 }
@@ -73,14 +75,31 @@ func (l *loop) on(ev kraft.Event) {
 		return
 	}
 	now := l.now()
-	l.Execute(l.m.OnEvent(ev, l.log.View(), kraft.Clock{Now: now, Due: l.timers.due(now)}, &l.actions))
+	l.Execute(l.m.OnEvent(ev, l.log.View(), kraft.Clock{Now: now, Due: l.Due(now)}, &l.actions))
 }
 
 // Log is part of kraft.Host, as are the methods up to Next.
 func (l *loop) Log() *kraft.LogView { return l.log.View() }
 
 // Due tells what has run out.
-func (l *loop) Due(at kraft.Instant) kraft.TimerSet { return l.timers.due(at) }
+func (l *loop) Due(at kraft.Instant) kraft.TimerSet {
+	due := l.timers.due(at)
+	if l.updateVoterWaits() {
+		due.Remove(kraft.Timer{Kind: kraft.UpdateVoterTimer})
+	}
+	return due
+}
+
+// updateVoterWaits: up to 4.0 the update-voter timer starts anew even if nothing was sent since the leader's connection was busy (Kafka 4.0:
+// pollFollowerAsVoter). A follower has a Fetch with its leader nearly all the time, so an update that is needed would miss one period after
+// the other. Here the timer is seen when the answer has come, as by a node that wakes up a little late.
+func (l *loop) updateVoterWaits() bool {
+	if l.cfg.Profile.Rules.UpdateVoterRestartIfSent {
+		return false
+	}
+	leader, known := l.peers[l.m.QuorumState().Leader]
+	return known && leader.asked
+}
 
 // Choice is drawn anew for each turn.
 func (l *loop) Choice() int { return rand.IntN(1 << 30) }
@@ -97,6 +116,9 @@ func (l *loop) Next(atMost int64, waits kraft.TimerSet) (kraft.Event, kraft.Inst
 	l.cleanLog()
 	if l.ended {
 		return nil, l.now()
+	}
+	if ev, ok := l.nextRefusal(); ok {
+		return ev, l.now()
 	}
 	d := l.untilWake(atMost, waits)
 	if l.idle { // a timer may have run out that the role does not look at: Kafka's loop would spin
@@ -136,6 +158,9 @@ func (l *loop) call(call func(*loop)) {
 // untilWake is how long the machine may sleep.
 func (l *loop) untilWake(atMost int64, waits kraft.TimerSet) time.Duration {
 	wake := l.expires
+	if l.updateVoterWaits() {
+		waits.Remove(kraft.Timer{Kind: kraft.UpdateVoterTimer})
+	}
 	waits.Each(func(t kraft.Timer) { wake = min(wake, l.timers.deadline(t)) })
 	now := time.Since(l.born)
 	d := l.born.Add(now).UnixMilli()
@@ -153,16 +178,13 @@ func (l *loop) take(m *message) kraft.Event {
 		l.m.CopyInto(l.before)
 		return m.event
 	}
+	m.from.asked = false
 	return l.response(m)
 }
 
 // response completes what a peer has answered by what only the owner knows.
 func (l *loop) response(m *message) kraft.Event {
 	switch e := m.event.(type) {
-	case *kraft.ReceiveVoteResponse:
-		if l.cfg.Leadership == NeverCampaign {
-			e.VoteGranted = false
-		}
 	case *kraft.ReceiveFetchSnapshotResponse:
 		id, held := l.log.PartialSize()
 		if e.PartitionAnswer.Error != kraft.None || e.SnapshotID != id || e.Position != held || e.Position+int64(e.Bytes) != e.Size {

@@ -31,6 +31,8 @@ type peer struct {
 
 	failures  int       // to connect, in a row
 	notBefore time.Time // to connect again
+
+	asked bool // a request waits for its answer; the loop's
 }
 
 // send hands a request to the peer of its record. The machine has one in flight per record, so a full queue means that the peer hangs.
@@ -45,6 +47,7 @@ func (l *loop) send(key int16, to kraft.Destination, action kraft.Action) {
 	}
 	select {
 	case p.queue <- outbound{copyOf(action), key, to}:
+		p.asked = true
 	default:
 		l.cfg.Log.Warn().Stringer("request", action).Msg("the peer hangs: a request is not sent")
 	}
@@ -100,6 +103,7 @@ func (p *peer) run(ctx context.Context) {
 			} else if tellsNothing(m.event) {
 				p.pause(ctx)
 			}
+			m.from = p
 			select {
 			case p.inbox <- m:
 			case <-ctx.Done():

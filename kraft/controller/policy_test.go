@@ -2,22 +2,39 @@ package controller
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
+	"net"
 	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
+	"github.com/rs/zerolog"
+
 	"github.com/understudy-kafka/understudy/kraft"
 	"github.com/understudy-kafka/understudy/kraft/storage"
+	"github.com/understudy-kafka/understudy/wire"
 )
 
-// Nodes that never campaign vote for the one that does, and for no one else: however often it goes, it is the next leader, too.
+// Nodes that never campaign vote for the one that does, and for no one else: however often it goes, it is the next leader, too. They ask
+// nobody for a vote, not even whether they would get it.
 func TestLeadership_NeverCampaign(t *testing.T) {
+	var asked atomic.Int64
+	var missed [4]atomic.Int64
 	q := newQuorum(t, 3, 3, func(id kraft.NodeID, c *Config) {
 		if id != 2 {
 			c.Leadership = NeverCampaign
+			c.Log = c.Log.Hook(zerolog.HookFunc(func(_ *zerolog.Event, _ zerolog.Level, text string) {
+				if strings.HasPrefix(text, "Completed transition to Prospective") {
+					missed[id].Add(1)
+				}
+			}))
+			c.Dialer = DialFunc(func(ctx context.Context, a kraft.Address) (net.Conn, error) {
+				conn, err := dialTCP(ctx, a)
+				return voteCounter{conn, &asked}, err
+			})
 		}
 	})
 	q.start(1, 2, 3)
@@ -30,12 +47,30 @@ func TestLeadership_NeverCampaign(t *testing.T) {
 		for _, id := range []kraft.NodeID{1, 3} {
 			q.wait(id, "it follows", func(s *Status) bool { return s.Role == kraft.FollowerRole && s.Epoch == epoch })
 		}
+		missed[1].Store(0)
+		missed[3].Store(0)
 		q.kill(2)
 		for _, id := range []kraft.NodeID{1, 3} {
-			q.wait(id, "it asks whether it would be elected", func(s *Status) bool { return s.Role == kraft.ProspectiveRole })
+			q.wait(id, "it misses the leader", func(*Status) bool { return missed[id].Load() > 0 })
 		}
 		q.start(2)
 	}
+	if n := asked.Load(); n > 0 {
+		t.Errorf("%d requests for votes were sent", n)
+	}
+}
+
+// voteCounter counts the requests for votes that are written.
+type voteCounter struct {
+	net.Conn
+	asked *atomic.Int64
+}
+
+func (c voteCounter) Write(p []byte) (int, error) {
+	if len(p) >= 6 && binary.BigEndian.Uint16(p[4:]) == uint16(wire.KeyVote) {
+		c.asked.Add(1)
+	}
+	return c.Conn.Write(p)
 }
 
 // countingFS counts how often segments of the log are made durable.
