@@ -142,6 +142,13 @@ func (q *Quorum) StartAll(ctx context.Context) (Elected, error) {
 	return q.WaitLeader(ctx) // starting nodes take processor time: the first may have lost its office
 }
 
+// MoveTo tells the quorum that a node which does not run will listen at another address, as its property file says by now. Proxied nodes cannot
+// move.
+func (q *Quorum) MoveTo(id kraft.NodeID, address string) {
+	m := q.member(id)
+	m.Listener, m.Advertised = address, address
+}
+
 // Stop ends a node in order (SIGTERM): a leader resigns first.
 func (q *Quorum) Stop(ctx context.Context, id kraft.NodeID) error {
 	return q.end(ctx, q.member(id), syscall.SIGTERM)

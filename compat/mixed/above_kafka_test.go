@@ -27,19 +27,17 @@ func TestMatrix_OursStandsByAsAControllerOfKafka(t *testing.T) {
 	}
 	for _, release := range []string{"4.4.0", "4.0.0"} {
 		t.Run(release, func(t *testing.T) {
-			ctx := kafkatest.Deadline(t, 5*time.Minute)
-			q := kafkatest.New(t, kafka.Config{
-				Release: kafka.MustRelease(release), Voters: kafka.Dynamic, Brokers: 1, Timeouts: quick, Source: staying(source(t, ours)),
-			})
+			q := stays(t, 5*time.Minute, kafka.Config{Release: kafka.MustRelease(release), Voters: kafka.Dynamic, Brokers: 1, Timeouts: quick})
+			ctx := q.ctx
 			must(t, q.Start(ctx, 1, 2))
 			must(t, q.WaitReady(ctx, 1, 2))
 			must(t, q.Start(ctx, ours, kafka.FirstBroker))
 			must(t, q.WaitReady(ctx))
-			sameVersions(ctx, t, q)
-			sameControllers(ctx, t, q)
+			sameVersions(ctx, t, q.Quorum)
+			sameControllers(ctx, t, q.Quorum)
 			if release == "4.4.0" { // each tool is a JVM
-				toolsAskOurs(ctx, t, q)
-				outlives(ctx, t, q)
+				toolsAskOurs(ctx, t, q.Quorum)
+				q.outlives()
 			}
 			must(t, q.Err())
 		})
@@ -152,16 +150,17 @@ func toolsAskOurs(ctx context.Context, t *testing.T, q *kafka.Quorum) {
 }
 
 // outlives has ours lead for longer than a broker's heartbeats take to be missed, and expects the broker at work again afterwards.
-func outlives(ctx context.Context, t *testing.T, q *kafka.Quorum) {
+func (q *quorum) outlives() {
+	ctx, t := q.ctx, q.t
 	t.Helper()
 	must(t, q.CreateTopics(ctx, 1, "before"))
-	lead := oursStays(ctx, t, q)
+	lead := q.oursMustLead()
 	if r := ask[*kmsg.BrokerHeartbeatResponse](ctx, t, q.Node(ours), kmsg.NewPtrBrokerHeartbeatRequest(), 1); r.ErrorCode != int16(kraft.NotController) {
 		t.Errorf("a heartbeat was answered %v", kraft.ErrorCode(r.ErrorCode))
 	}
 	time.Sleep(3 * time.Second)
 	must(t, q.Stop(ctx, ours)) // it resigns
-	kafkaLeads(ctx, t, q, lead.Epoch)
+	q.leadsAbove(false, lead.Epoch)
 	for {
 		err := q.CreateTopics(ctx, 1, "after")
 		if err == nil {

@@ -2,9 +2,8 @@ package mixed
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"os"
-	"slices"
 	"testing"
 	"time"
 
@@ -13,49 +12,19 @@ import (
 	"github.com/understudy-kafka/understudy/kraft"
 )
 
-// needTime ends a test whose elections take as long as they take: make test-mixed waits for them, on all builds.
-func needTime(t *testing.T) {
-	t.Helper()
-	kafkatest.NeedKafka(t)
-	if os.Getenv("UNDERSTUDY_MIXED") == "" {
-		t.Skip("make test-mixed runs it")
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// quick fails over in about a second. A leader of ours writes no NoOp records, so Fetches stay parked for their 500 ms, and the fetch
-// timeout must be well above.
-var quick = kafka.Timeouts{ElectionMs: 300, FetchMs: 1200, RequestMs: 1500, BackoffMaxMs: 200, IdleIntervalMs: 100}
-
-const (
-	ours     kraft.NodeID = 3
-	observer              = kafka.FirstBroker // of ours, too
-)
-
-// quorum is a quorum of both kinds, with a proxy in front of everyone and a load on it.
-type quorum struct {
-	*kafka.Quorum
-	t       *testing.T
-	ctx     context.Context
-	ours    []kraft.NodeID
+// loaded is a quorum with a proxy in front of everyone and a load on it, and an observer of ours.
+type loaded struct {
+	*quorum
 	witness *witness
 	load    *load
 }
 
 // start runs three voters, of which these are ours, and an observer of ours.
-func start(t *testing.T, b kafkatest.Build, ours ...kraft.NodeID) *quorum {
+func start(t *testing.T, cfg kafka.Config, ours ...kraft.NodeID) *loaded {
 	t.Helper()
-	q := &quorum{t: t, ctx: kafkatest.Deadline(t, 5*time.Minute), ours: ours}
-	q.Quorum = kafkatest.New(t, kafka.Config{
-		Release: kafka.MustRelease(b.Release), Voters: b.Voters, Brokers: 1, Proxied: true, Timeouts: quick,
-		Source: source(t, append(ours, observer)...),
-	})
+	q := &loaded{quorum: &quorum{t: t, ctx: kafkatest.Deadline(t, 5*time.Minute), ours: ours}}
+	cfg.Brokers, cfg.Proxied, cfg.Timeouts, cfg.Source = 1, true, quick, source(t, append(ours, observer)...)
+	q.Quorum = kafkatest.New(t, cfg)
 	q.witness = startWitness(t, q.Quorum)
 	must(t, q.Start(q.ctx, append(q.Controllers(), observer)...))
 	q.ready()
@@ -64,66 +33,34 @@ func start(t *testing.T, b kafkatest.Build, ours ...kraft.NodeID) *quorum {
 	return q
 }
 
-func (q *quorum) ready() {
-	q.t.Helper()
-	must(q.t, q.WaitReady(q.ctx, q.Controllers()...))
+func of(b kafkatest.Build) kafka.Config {
+	return kafka.Config{Release: kafka.MustRelease(b.Release), Voters: b.Voters}
 }
 
-// kafkaLeads waits until a controller of Kafka leads in an epoch above.
-func kafkaLeads(ctx context.Context, t *testing.T, q *kafka.Quorum, above kraft.Epoch) kafka.Elected {
-	t.Helper()
-	for {
-		e, err := q.WaitEpochAbove(ctx, above)
-		must(t, err)
-		if e.Node != ours {
-			return e
-		}
-		above = e.Epoch
-	}
-}
-
-// oursLed waits until one of ours has led an epoch above, and a controller of Kafka a later one.
-func (q *quorum) oursLed(above kraft.Epoch) {
-	q.t.Helper()
-	led := kraft.Epoch(-1)
-	must(q.t, q.Wait(q.ctx, "one of ours to lead and to hand over", func(truth kafka.Truth) bool {
-		for _, x := range truth.Transitions {
-			switch {
-			case x.Role != kafka.Leader || x.Epoch <= above:
-			case slices.Contains(q.ours, x.Node):
-				led = x.Epoch
-			case led >= 0 && x.Epoch > led:
-				return true
-			}
-		}
-		return false
-	}))
-	q.t.Logf("ours led epoch %d", led)
-}
-
-// TestKafka_OneOfThreeVotersIsOurs: two controllers of Kafka, one of ours and an observer of ours, under load. A leader is killed; once
-// ours is the only one that can lead, so it does, brings the other one up to date and hands over. Nothing that was acknowledged is lost,
-// all logs are equal, Kafka's tool sees what is there, and the checker has nothing to say against anyone.
-func TestKafka_OneOfThreeVotersIsOurs(t *testing.T) {
+// TestKafka_OursLeadsAndHandsOver: two controllers of Kafka, one of ours and an observer of ours, under load. A leader is killed; once ours is
+// the only one that can lead, so it does, brings the other one up to date and hands over. Nothing that was acknowledged is lost, all logs are
+// equal, Kafka's tools see what is there, and the checker has nothing to say against anyone.
+func TestKafka_OursLeadsAndHandsOver(t *testing.T) {
 	needTime(t)
 	for _, b := range kafkatest.Builds() {
 		t.Run(b.String(), func(t *testing.T) {
-			q := start(t, b, ours)
-			leader := kafkaLeads(q.ctx, t, q.Quorum, -1)
-			must(t, q.Kill(leader.Node))
-			next := kafkaLeads(q.ctx, t, q.Quorum, leader.Epoch)
-			must(t, q.Restart(q.ctx, leader.Node))
-			q.ready()
+			q := start(t, of(b), ours)
+			q.loses(q.Kill, func(id kraft.NodeID) error { return q.Restart(q.ctx, id) })
+			q.oursMustLead()
+			q.finish()
+		})
+	}
+}
 
-			leader = kafkaLeads(q.ctx, t, q.Quorum, next.Epoch-1)
-			behind := 3 - leader.Node
-			must(t, q.Pause(behind))
-			must(t, q.WriteMetadata(q.ctx, "missed", 20))
-			must(t, q.Kill(leader.Node))
-			must(t, q.Resume(behind))
-			q.oursLed(leader.Epoch)
-			must(t, q.Restart(q.ctx, leader.Node))
-			q.ready()
+// TestKafka_LeadersOfKafkaPauseAndRestart: as above, with leaders that are stopped for a while or restarted in order, and ours with them.
+func TestKafka_LeadersOfKafkaPauseAndRestart(t *testing.T) {
+	needTime(t)
+	for _, b := range kafkatest.Builds() {
+		t.Run(b.String(), func(t *testing.T) {
+			q := start(t, of(b), ours)
+			q.loses(q.Pause, q.Resume)
+			q.loses(func(id kraft.NodeID) error { return q.Stop(q.ctx, id) }, func(id kraft.NodeID) error { return q.Start(q.ctx, id) })
+			q.loses(q.Pause, func(id kraft.NodeID) error { return errors.Join(q.Kill(ours), q.Resume(id), q.Restart(q.ctx, ours)) })
 			q.finish()
 		})
 	}
@@ -133,17 +70,13 @@ func TestKafka_OneOfThreeVotersIsOurs(t *testing.T) {
 // back it leads again. Ours come and go, too.
 func TestKafka_TwoOfThreeVotersAreOurs(t *testing.T) {
 	needTime(t)
-	for _, b := range kafkatest.Builds()[:1] {
+	for _, b := range kafkatest.Builds() {
 		t.Run(b.String(), func(t *testing.T) {
-			q := start(t, b, 2, ours)
+			q := start(t, of(b), 2, ours)
 			must(t, q.WriteMetadata(q.ctx, "first", 50)) // by the controller of Kafka: only that one can
-			leader, err := q.WaitLeader(q.ctx)
-			must(t, err)
-			must(t, q.Kill(1))
-			_, err = q.WaitEpochAbove(q.ctx, leader.Epoch)
-			must(t, err)
-			must(t, q.Restart(q.ctx, 1))
-			q.oursLed(leader.Epoch)
+			q.loses(q.Kill, func(id kraft.NodeID) error { return q.Restart(q.ctx, id) })
+			q.leads(false)
+			q.loses(q.Pause, q.Resume)
 			for _, id := range q.ours {
 				must(t, q.Kill(id))
 				must(t, q.WriteMetadata(q.ctx, "without "+id.String(), 20))
@@ -155,28 +88,51 @@ func TestKafka_TwoOfThreeVotersAreOurs(t *testing.T) {
 	}
 }
 
+// TestMatrix_ReleasesAreMixed: controllers of two releases of Kafka and one of ours, which follows the rules of either.
+func TestMatrix_ReleasesAreMixed(t *testing.T) {
+	needTime(t)
+	if !kafkatest.Matrix() {
+		t.Skip("make test-mixed runs it")
+	}
+	for _, as := range []string{"4.4.0", "4.0.0"} {
+		t.Run("4.0.0, 4.4.0 and ours as "+as, func(t *testing.T) {
+			q := start(t, kafka.Config{
+				Release:  kafka.MustRelease("4.0.0"),
+				Releases: map[kraft.NodeID]kafka.Release{2: kafka.MustRelease("4.4.0"), ours: kafka.MustRelease(as)},
+				Voters:   kafka.Dynamic,
+			}, ours)
+			for range 2 { // each of the two is likely to lead once
+				q.loses(q.Kill, func(id kraft.NodeID) error { return q.Restart(q.ctx, id) })
+			}
+			q.oursMustLead()
+			q.finish()
+		})
+	}
+}
+
 // finish ends everything in order and compares.
-func (q *quorum) finish() {
+func (q *loaded) finish() {
 	t := q.t
 	t.Helper()
+	q.leads(false)
 	must(t, q.WriteMetadata(q.ctx, "last", 10))
 	acked := q.load.end()
-	described, err := q.Describe(q.ctx)
-	must(t, err)
-	t.Logf("Kafka's tool: leader %v of epoch %d, high watermark %d, voters %v, observers %v",
-		described.Leader, described.Epoch, described.HighWatermark, described.Voters, described.Observers)
-	leader, err := q.WaitLeader(q.ctx)
-	must(t, err)
-	if described.Leader != leader.Node || described.Epoch != leader.Epoch || len(described.Voters) != 3 {
-		t.Errorf("described is %+v, the logs say %v", described, leader)
+	if len(acked) == 0 {
+		t.Error("nothing of the load was acknowledged")
+	}
+	d, leader := q.described()
+	t.Logf("Kafka's tool: leader %v of epoch %d, high watermark %d, voters %v, observers %v", d.Leader, d.Epoch, d.HighWatermark, d.Voters, d.Observers)
+	if d.Leader != leader.Node || d.Epoch != leader.Epoch || len(d.Voters) != 3 {
+		t.Errorf("described is %+v, the logs say %v", d, leader)
 	}
 	for _, n := range q.Nodes() {
-		must(t, reaches(q.ctx, n, described.HighWatermark))
+		must(t, reaches(q.ctx, n, d.HighWatermark))
 	}
 	must(t, q.Err())
 	must(t, q.CloseInOrder())
 	q.witness.conforms(t)
-	logsAgree(t, q.Quorum, described.HighWatermark, acked)
+	logsAgree(t, q.Quorum, d.HighWatermark, acked)
+	dumpsAgree(t, q.quorum, d.HighWatermark)
 }
 
 // reaches waits until a running node has the log up to an offset on its disk.

@@ -25,25 +25,25 @@ func TestKafka_SecureQuorumIsJoinedAsVoter(t *testing.T) {
 	}
 	for _, p := range protocols {
 		t.Run(p.String(), func(t *testing.T) {
-			ctx := kafkatest.Deadline(t, 5*time.Minute)
 			s := kafkatest.Secure(t, p)
-			q := kafkatest.New(t, kafka.Config{
+			q := &quorum{t: t, ctx: kafkatest.Deadline(t, 5*time.Minute), ours: []kraft.NodeID{ours}, Quorum: kafkatest.New(t, kafka.Config{
 				Release: kafka.MustRelease("4.4.0"), Voters: kafka.Static, Timeouts: quick, Source: source(t, ours), Properties: s.Properties,
 				AdminProperties: s.Properties,
-			})
+			})}
+			ctx := q.ctx
 			must(t, q.Start(ctx))
 			must(t, q.WaitReady(ctx))
-			leader := kafkaLeads(ctx, t, q, -1)
+			leader := q.leads(false)
 			must(t, q.Kill(leader.Node))
-			next := kafkaLeads(ctx, t, q, leader.Epoch)
+			next := q.leadsAbove(false, leader.Epoch)
 			for next.Node == leader.Node { // it had come back to office before it was killed
-				next = kafkaLeads(ctx, t, q, next.Epoch)
+				next = q.leadsAbove(false, next.Epoch)
 			}
 			must(t, q.WaitReady(ctx, next.Node, ours))
 			must(t, q.Err())
 
 			must(t, q.Stop(ctx, ours))
-			spoil(t, q, s)
+			q.spoil(s)
 			must(t, q.Start(ctx, ours))
 			refusal := []string{"do not take each other's credentials", "connection to " + q.Node(next.Node).Listener}
 			if p == secure.SSL {
@@ -51,26 +51,27 @@ func TestKafka_SecureQuorumIsJoinedAsVoter(t *testing.T) {
 			} else {
 				refusal = append(refusal, "the peer refused user", "stranger")
 			}
-			waitLog(ctx, t, q, ours, refusal...)
+			waitLog(ctx, t, q.Quorum, ours, refusal...)
 		})
 	}
 }
 
 // spoil gives ours credentials that the others do not take.
-func spoil(t *testing.T, q *kafka.Quorum, s kafkatest.Security) {
+func (q *quorum) spoil(s kafkatest.Security) {
+	t := q.t
 	t.Helper()
 	bad := maps.Clone(s.Properties)
 	if s.Protocol.SASL() {
 		for name, value := range bad {
 			if strings.HasSuffix(name, "sasl.jaas.config") {
-				edit(t, q, ours, name, strings.Replace(value, `username="`+kafkatest.SASLUser+`"`, `username="stranger"`, 1))
+				q.edit(ours, name, strings.Replace(value, `username="`+kafkatest.SASLUser+`"`, `username="stranger"`, 1))
 			}
 		}
 		return
 	}
 	other := kafkatest.Secure(t, secure.SSL).Properties // of another authority, which trusts only itself
 	for _, name := range []string{"ssl.keystore.location", "ssl.truststore.location"} {
-		edit(t, q, ours, name, other[name])
+		q.edit(ours, name, other[name])
 	}
 }
 

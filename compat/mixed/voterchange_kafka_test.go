@@ -3,7 +3,6 @@ package mixed
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"slices"
@@ -38,7 +37,14 @@ func (d stayers) Command(ctx context.Context, jvm kafka.JVM, class string, args 
 }
 
 // calm is for tests in which a leader shall stay one while the tools, a JVM each, take the processors.
-var calm = kafka.Timeouts{ElectionMs: 500, FetchMs: 3000, RequestMs: 3000, BackoffMaxMs: 300, IdleIntervalMs: 100}
+var calm = kafka.Timeouts{ElectionMs: 500, FetchMs: 2500, RequestMs: 2500, BackoffMaxMs: 300, IdleIntervalMs: 100}
+
+// stays is a quorum whose nodes of ours keep the leadership. Nothing runs yet.
+func stays(t *testing.T, limit time.Duration, cfg kafka.Config) *quorum {
+	t.Helper()
+	cfg.Source = staying(source(t, ours))
+	return &quorum{Quorum: kafkatest.New(t, cfg), t: t, ctx: kafkatest.Deadline(t, limit), ours: []kraft.NodeID{ours}, stay: true}
+}
 
 // quorumInfo is what the leader answers to DescribeQuorum.
 type quorumInfo struct {
@@ -48,18 +54,18 @@ type quorumInfo struct {
 	ports  map[kraft.NodeID]uint16
 }
 
-// describe asks the controllers themselves until one of them leads: Kafka's tool is a process of a second.
-func describe(ctx context.Context, t *testing.T, q *kafka.Quorum) (d quorumInfo) {
-	t.Helper()
-	for ctx.Err() == nil {
+// ask asks the controllers themselves until one of them leads: Kafka's tool is a process of a second.
+func (q *quorum) ask() (d quorumInfo) {
+	q.t.Helper()
+	until(q.ctx, q.t, func() (any, bool) {
 		for _, id := range q.Controllers() {
-			if d, ok := describeBy(ctx, q.Node(id)); ok {
-				return d
+			var ok bool
+			if d, ok = describeBy(q.ctx, q.Node(id)); ok {
+				return nil, true
 			}
 		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	t.Fatalf("no controller answers DescribeQuorum:\n%s", q.Summary())
+		return "no controller says that it leads", false
+	})
 	return d
 }
 
@@ -96,39 +102,59 @@ func describeBy(ctx context.Context, n kafka.Node) (d quorumInfo, ok bool) {
 	return d, true
 }
 
-// voters waits until exactly these are the voters, each under its own directory id.
-func voters(ctx context.Context, t *testing.T, q *kafka.Quorum, want ...kraft.NodeID) quorumInfo {
-	t.Helper()
-	var keys []kraft.ReplicaKey
-	for _, id := range want {
-		keys = append(keys, kraft.ReplicaKey{ID: id, DirectoryID: q.Node(id).Directory})
+// keys are nodes under their own directory ids.
+func (q *quorum) keys(ids ...kraft.NodeID) (all []kraft.ReplicaKey) {
+	for _, id := range ids {
+		all = append(all, kraft.ReplicaKey{ID: id, DirectoryID: q.Node(id).Directory})
 	}
-	for {
-		d := describe(ctx, t, q)
-		if slices.Equal(d.voters, keys) {
-			return d
+	return all
+}
+
+// become waits until exactly these are the voters.
+func (q *quorum) become(want ...kraft.NodeID) (d quorumInfo) {
+	q.t.Helper()
+	until(q.ctx, q.t, func() (any, bool) {
+		d = q.ask()
+		return d, slices.Equal(d.voters, q.keys(want...))
+	})
+	return d
+}
+
+// change has a tool of Kafka make these the voters, and tells whether one leader was there all the time. A tool that meets an election gives up,
+// and does not know what has become of the change: it is asked again until it is done.
+func (q *quorum) change(tool func(context.Context, kraft.NodeID) error, id kraft.NodeID, want ...kraft.NodeID) (d quorumInfo, calm bool) {
+	q.t.Helper()
+	until(q.ctx, q.t, func() (any, bool) {
+		before := q.ask()
+		limit, cancel := context.WithTimeout(q.ctx, toolTime)
+		defer cancel()
+		err := tool(limit, id)
+		d = q.ask()
+		if err != nil {
+			q.t.Logf("the tool gave up: %v", err)
 		}
-		if ctx.Err() != nil {
-			t.Fatalf("the voters are %v, want %v", d.voters, keys)
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+		calm = err == nil && before.epoch == d.epoch
+		return d, slices.Equal(d.voters, q.keys(want...))
+	})
+	return d, calm
 }
 
 // toolAgrees compares with what Kafka's own tool says.
-func toolAgrees(ctx context.Context, t *testing.T, q *kafka.Quorum, want ...kraft.NodeID) {
-	t.Helper()
-	d, err := q.Describe(ctx)
-	must(t, err)
-	for i, v := range d.Voters {
-		if len(d.Voters) != len(want) || v.Key != (kraft.ReplicaKey{ID: want[i], DirectoryID: q.Node(want[i]).Directory}) {
-			t.Fatalf("Kafka's tool says that the voters are %v, want %v", d.Voters, want)
-		}
+func (q *quorum) toolAgrees(want ...kraft.NodeID) {
+	q.t.Helper()
+	d, _ := q.described()
+	var said []kraft.ReplicaKey
+	for _, v := range d.Voters {
+		said = append(said, v.Key)
+	}
+	if !slices.Equal(said, q.keys(want...)) {
+		q.t.Errorf("Kafka's tool says that the voters are %v, want %v", d.Voters, want)
 	}
 }
 
 // edit changes a line of a node's property file.
-func edit(t *testing.T, q *kafka.Quorum, id kraft.NodeID, name, value string) {
+func (q *quorum) edit(id kraft.NodeID, name, value string) {
+	t := q.t
 	t.Helper()
 	file := q.Node(id).ConfigFile
 	text, err := os.ReadFile(file)
@@ -143,127 +169,133 @@ func edit(t *testing.T, q *kafka.Quorum, id kraft.NodeID, name, value string) {
 }
 
 // TestKafka_VotersAreChangedByKafkasTools: Kafka's own tool makes our node a voter and takes it out again; while ours leads it does the same
-// with a controller of Kafka. A new address is told by UpdateRaftVoter, and with auto-join the node makes itself a voter.
+// with a controller of Kafka. A new address is told by UpdateRaftVoter, and with auto-join a node makes itself a voter, whoever leads.
 func TestKafka_VotersAreChangedByKafkasTools(t *testing.T) {
 	needTime(t)
 	releases := []string{"4.4.0"}
 	if kafkatest.Matrix() {
-		releases = []string{"4.4.0", "4.0.0"}
+		releases = []string{"4.4.0", "4.0.0", "4.1.2", "4.2.1"}
 	}
 	for _, release := range releases {
 		t.Run(release, func(t *testing.T) {
-			ctx := kafkatest.Deadline(t, 8*time.Minute)
 			r := kafka.MustRelease(release)
-			q := kafkatest.New(t, kafka.Config{Release: r, Voters: kafka.Standalone, Timeouts: calm, Source: staying(source(t, ours))})
-			must(t, q.Start(ctx, 1, ours))
-			must(t, q.AddController(ctx, ours))
-			voters(ctx, t, q, 1, ours)
+			q := stays(t, 8*time.Minute, kafka.Config{Release: r, Voters: kafka.Standalone, Timeouts: calm})
+			must(t, q.Start(q.ctx, 1, ours))
+			q.change(q.AddController, ours, 1, ours)
+			must(t, q.Start(q.ctx, 2))
+			q.change(q.AddController, 2, 1, 2, ours)
+			q.ready()
 
-			must(t, q.Start(ctx, 2))
-			must(t, q.AddController(ctx, 2))
-			must(t, q.WaitReady(ctx, 1, 2, ours))
-			for { // a machine that is busy may elect another leader meanwhile
-				lead := oursStays(ctx, t, q)
-				must(t, q.RemoveController(ctx, 2))
-				voters(ctx, t, q, 1, ours)
-				must(t, q.AddController(ctx, 2))
-				if d := voters(ctx, t, q, 1, 2, ours); d.leader == ours && d.epoch == lead.Epoch {
-					break
-				}
+			q.whileOursLeads("a voter is removed and added", func() bool {
+				_, one := q.change(q.RemoveController, 2, 1, ours)
+				d, two := q.change(q.AddController, 2, 1, 2, ours)
+				return one && two && d.leader == ours
+			})
+			if r.AtLeast(4, 1) { // 4.0 may need minutes for it (docs/NON_OBVIOUS.md)
+				q.whileOursLeads("a controller of Kafka moves", func() bool { return q.moves(2).leader == ours })
 			}
-
-			moves(ctx, t, q)
-			must(t, q.RemoveController(ctx, ours))
-			d, atEnd := voters(ctx, t, q, 1, 2), []kraft.NodeID{1, 2}
 			if r.AtLeast(4, 2) {
-				joinsItself(ctx, t, q)
-				atEnd = append(atEnd, ours)
-			} else if d.leader == ours {
-				t.Errorf("ours leads and is no voter: %+v", d)
+				q.whileOursLeads("a controller of Kafka joins by itself", func() bool { return q.joinsItself(2).leader == ours })
 			}
-			toolAgrees(ctx, t, q, atEnd...)
+
+			q.moves(ours)
+			q.change(q.RemoveController, ours, 1, 2)
+			atEnd := []kraft.NodeID{1, 2}
+			if r.AtLeast(4, 2) {
+				if d := q.joinsItself(ours); d.leader == ours {
+					t.Errorf("ours leads, and was no voter just now: %+v", d)
+				}
+				atEnd = append(atEnd, ours)
+			}
+			q.toolAgrees(atEnd...)
 			must(t, q.Err())
 		})
 	}
 }
 
-// oursStays makes ours the leader: the only one with the whole log. A machine that is busy may elect another one first.
-func oursStays(ctx context.Context, t *testing.T, q *kafka.Quorum) kafka.Elected {
-	t.Helper()
-	for {
-		leader, err := q.WaitLeader(ctx)
-		must(t, err)
-		if leader.Node == ours {
-			return leader
+// whileOursLeads repeats what is done until ours has been the leader all the time: a machine that is busy may elect another one meanwhile.
+func (q *quorum) whileOursLeads(what string, do func() bool) {
+	q.t.Helper()
+	until(q.ctx, q.t, func() (any, bool) {
+		lead := q.oursMustLead()
+		ok := do()
+		now, err := q.WaitLeader(q.ctx)
+		must(q.t, err)
+		ok = ok && lead.Node == now.Node && lead.Epoch == now.Epoch
+		if ok {
+			q.t.Logf("%s while ours leads epoch %d", what, lead.Epoch)
 		}
-		behind := 3 - leader.Node
-		must(t, q.Pause(behind))
-		for i := range 2 { // what its Fetch is answered with waits in its socket
-			must(t, q.WriteMetadata(ctx, fmt.Sprintf("missed-%d-%d", leader.Epoch, i), 5))
-		}
-		must(t, q.Kill(leader.Node))
-		must(t, q.Resume(behind))
-		_, err = q.WaitEpochAbove(ctx, leader.Epoch)
-		must(t, err)
-		must(t, q.Restart(ctx, leader.Node))
-		must(t, q.WaitReady(ctx, 1, 2, ours))
-	}
+		return []kafka.Elected{lead, now}, ok
+	})
 }
 
-// moves restarts ours at another port: its entry among the voters follows.
-func moves(ctx context.Context, t *testing.T, q *kafka.Quorum) {
+// moves restarts a node at another port: its entry among the voters follows.
+func (q *quorum) moves(id kraft.NodeID) (d quorumInfo) {
+	t := q.t
 	t.Helper()
 	ports, err := kafka.TakePorts(1)
 	must(t, err)
 	address := "CONTROLLER://127.0.0.1:" + itoa(ports[0])
-	must(t, q.Stop(ctx, ours))
-	edit(t, q, ours, "listeners", address)
-	edit(t, q, ours, "advertised.listeners", address)
-	must(t, q.Start(ctx, ours))
-	for {
-		d := describe(ctx, t, q)
-		if int(d.ports[ours]) == ports[0] {
-			return
-		}
-		if ctx.Err() != nil {
-			t.Fatalf("the voters listen at %v: ours does not at %s", d.ports, address)
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	must(t, q.Stop(q.ctx, id))
+	q.edit(id, "listeners", address)
+	q.edit(id, "advertised.listeners", address)
+	q.MoveTo(id, "127.0.0.1:"+itoa(ports[0]))
+	must(t, q.Start(q.ctx, id))
+	until(q.ctx, t, func() (any, bool) {
+		d = q.ask()
+		return d, int(d.ports[id]) == ports[0]
+	})
+	return d
 }
 
-// joinsItself restarts ours, which is no voter, with auto-join.
-func joinsItself(ctx context.Context, t *testing.T, q *kafka.Quorum) {
+const autoJoin = "controller.quorum.auto.join.enable"
+
+// joinsItself takes a node out and restarts it with auto-join.
+func (q *quorum) joinsItself(id kraft.NodeID) (d quorumInfo) {
+	t := q.t
 	t.Helper()
-	must(t, q.Stop(ctx, ours))
-	edit(t, q, ours, "controller.quorum.auto.join.enable", "true")
-	must(t, q.Start(ctx, ours))
-	voters(ctx, t, q, 1, 2, ours)
+	others := slices.DeleteFunc(q.Controllers(), func(other kraft.NodeID) bool { return other == id })
+	if slices.Contains(q.ask().voters, q.keys(id)[0]) {
+		q.edit(id, autoJoin, "false") // it would join before it is seen to have gone
+		must(t, q.Restart(q.ctx, id))
+		q.change(q.RemoveController, id, others...)
+	}
+	must(t, q.Stop(q.ctx, id))
+	q.edit(id, autoJoin, "true")
+	must(t, q.Start(q.ctx, id))
+	return q.become(q.Controllers()...)
 }
 
-// TestMatrix_KRaftVersionIsRaisedWithOurs: Kafka's tool turns a static quorum into a dynamic one; ours has told the leader who it is.
+// TestMatrix_KRaftVersionIsRaisedWithOurs: Kafka's tool turns a static quorum into a dynamic one; ours has told the leader who it is. A leader of
+// ours does not do it, since it is no active controller: the tool finds none.
 func TestMatrix_KRaftVersionIsRaisedWithOurs(t *testing.T) {
 	needTime(t)
 	if !kafkatest.Matrix() {
-		t.Skip("make test-matrix runs it")
+		t.Skip("make test-mixed runs it")
 	}
 	for _, release := range []string{"4.4.0", "4.1.2"} {
 		t.Run(release, func(t *testing.T) {
-			ctx := kafkatest.Deadline(t, 5*time.Minute)
-			q := kafkatest.New(t, kafka.Config{Release: kafka.MustRelease(release), Voters: kafka.Static, Timeouts: quick, Source: source(t, ours)})
-			_, err := q.StartAll(ctx)
+			q := stays(t, 5*time.Minute, kafka.Config{Release: kafka.MustRelease(release), Voters: kafka.Static, Timeouts: calm})
+			_, err := q.StartAll(q.ctx)
 			must(t, err)
-			for {
-				err := q.UpgradeKRaftVersion(ctx)
-				if err == nil {
-					break
+			q.whileOursLeads("no tool raises kraft.version", func() bool {
+				limit, cancel := context.WithTimeout(q.ctx, toolTime)
+				defer cancel()
+				return q.UpgradeKRaftVersion(limit) != nil
+			})
+			until(q.ctx, t, func() (any, bool) {
+				leader, err := q.WaitLeader(q.ctx)
+				must(t, err)
+				if q.isOurs(leader.Node) {
+					must(t, q.Restart(q.ctx, ours)) // it resigns
 				}
-				if ctx.Err() != nil {
-					t.Fatal(err)
-				}
-			}
-			voters(ctx, t, q, 1, 2, ours)
-			toolAgrees(ctx, t, q, 1, 2, ours)
+				limit, cancel := context.WithTimeout(q.ctx, toolTime)
+				defer cancel()
+				err = q.UpgradeKRaftVersion(limit)
+				return err, err == nil
+			})
+			q.become(1, 2, ours)
+			q.toolAgrees(1, 2, ours)
 			must(t, q.Err())
 		})
 	}

@@ -1,0 +1,184 @@
+package mixed
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/understudy-kafka/understudy/compat/kafka"
+	"github.com/understudy-kafka/understudy/compat/kafka/kafkatest"
+	"github.com/understudy-kafka/understudy/kraft"
+)
+
+// needTime ends a test that takes more time than make test has: make test-mixed runs it, and make test-matrix some of them.
+func needTime(t *testing.T) {
+	t.Helper()
+	kafkatest.NeedKafka(t)
+	if os.Getenv("UNDERSTUDY_MIXED") == "" {
+		t.Skip("make test-mixed runs it")
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// An election may come at any time: a JVM that starts takes the processors, and a machine that is busy takes them for as long. So these tests take
+// for granted of an election only that its epoch is greater than the last one, and bring about what they need until it is so.
+
+// quick fails over in two to three seconds. A leader of ours writes no NoOp records, so Fetches stay parked for their 500 ms, and the fetch
+// timeout must be well above.
+var quick = kafka.Timeouts{ElectionMs: 500, FetchMs: 1500, RequestMs: 1500, BackoffMaxMs: 300, IdleIntervalMs: 100}
+
+const (
+	ours     kraft.NodeID = 3
+	observer              = kafka.FirstBroker // of ours, too
+)
+
+// quorum is a quorum of both kinds.
+type quorum struct {
+	*kafka.Quorum
+	t    *testing.T
+	ctx  context.Context
+	ours []kraft.NodeID
+	stay bool // ours keep the leadership
+}
+
+// ready waits until all controllers that run know a leader and have what it has committed.
+func (q *quorum) ready() {
+	q.t.Helper()
+	must(q.t, q.WaitReady(q.ctx, slices.DeleteFunc(q.Controllers(), func(id kraft.NodeID) bool { return !q.Running(id) })...))
+}
+
+func (q *quorum) isOurs(id kraft.NodeID) bool { return slices.Contains(q.ours, id) }
+
+// leads waits for a leader that is one of ours, or a controller of Kafka.
+func (q *quorum) leads(wantOurs bool) kafka.Elected {
+	q.t.Helper()
+	return q.leadsAbove(wantOurs, -1)
+}
+
+// leadsAbove is leads for an epoch above.
+func (q *quorum) leadsAbove(wantOurs bool, above kraft.Epoch) kafka.Elected {
+	q.t.Helper()
+	for {
+		e, err := q.WaitEpochAbove(q.ctx, above)
+		must(q.t, err)
+		if q.isOurs(e.Node) == wantOurs {
+			return e
+		}
+		above = e.Epoch
+	}
+}
+
+// loses takes the office from a controller of Kafka: it does what ends a leadership, waits for the next leader, undoes it and waits for everyone.
+func (q *quorum) loses(do, undo func(leader kraft.NodeID) error) {
+	q.t.Helper()
+	leader := q.leads(false)
+	must(q.t, do(leader.Node))
+	_, err := q.WaitEpochAbove(q.ctx, leader.Epoch)
+	must(q.t, err)
+	must(q.t, undo(leader.Node))
+	q.ready()
+}
+
+// oursMustLead leaves ours as the only one that can be elected: of two controllers of Kafka one is gone, and the other one lacks records that are
+// committed. It returns when everyone is back. One of ours that stays and leads already is left alone.
+func (q *quorum) oursMustLead() kafka.Elected {
+	q.t.Helper()
+	for {
+		leader, err := q.WaitLeader(q.ctx)
+		must(q.t, err)
+		switch {
+		case q.isOurs(leader.Node) && q.stay:
+			return leader
+		case q.isOurs(leader.Node):
+			leader = q.leadsAbove(false, leader.Epoch)
+		}
+		behind := 3 - leader.Node
+		must(q.t, q.Pause(behind))
+		missed := true
+		for i := range 2 { // what its Fetch is answered with waits in its socket
+			missed = missed && q.writes(fmt.Sprintf("missed-%d-%d", leader.Epoch, i), 5)
+		}
+		if !missed {
+			must(q.t, q.Resume(behind))
+			continue
+		}
+		must(q.t, q.Kill(leader.Node))
+		must(q.t, q.Resume(behind))
+		led := q.oursLead(leader.Epoch)
+		must(q.t, q.Restart(q.ctx, leader.Node))
+		q.ready()
+		return led
+	}
+}
+
+// oursLead waits until one of ours has been the leader of an epoch above.
+func (q *quorum) oursLead(above kraft.Epoch) (led kafka.Elected) {
+	q.t.Helper()
+	must(q.t, q.Wait(q.ctx, "one of ours to lead", func(truth kafka.Truth) bool {
+		i := slices.IndexFunc(truth.Leaders(), func(e kafka.Elected) bool { return e.Epoch > above && q.isOurs(e.Node) })
+		if i >= 0 {
+			led = truth.Leaders()[i]
+		}
+		return i >= 0
+	}))
+	return led
+}
+
+// writes has an active controller write records, and gives up after a while: there may be none.
+func (q *quorum) writes(prefix string, n int) bool {
+	q.t.Helper()
+	ctx, cancel := context.WithTimeout(q.ctx, 10*time.Second)
+	defer cancel()
+	err := q.WriteMetadata(ctx, prefix, n)
+	if err != nil && ctx.Err() == nil {
+		q.t.Fatal(err)
+	}
+	return err == nil
+}
+
+// until asks again until it is so, and tells what has been seen last when the time is up.
+func until(ctx context.Context, t *testing.T, what func() (seen any, ok bool)) {
+	t.Helper()
+	for {
+		seen, ok := what()
+		if ok {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("the last that was seen: %v: %v", seen, ctx.Err())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// toolTime is for one of Kafka's tools. One that asks a node between two leaders would wait for a minute and fail.
+const toolTime = 20 * time.Second
+
+// described is what Kafka's tool says of a quorum whose leader is the same before and after.
+func (q *quorum) described(through ...kraft.NodeID) (d kafka.Description, leader kafka.Elected) {
+	q.t.Helper()
+	until(q.ctx, q.t, func() (any, bool) {
+		var err error
+		leader, err = q.WaitLeader(q.ctx)
+		must(q.t, err)
+		limit, cancel := context.WithTimeout(q.ctx, toolTime)
+		defer cancel()
+		if d, err = q.Describe(limit, through...); err != nil {
+			return err, false
+		}
+		after, err := q.WaitLeader(q.ctx)
+		must(q.t, err)
+		return []kafka.Elected{leader, after}, leader == after
+	})
+	return d, leader
+}
