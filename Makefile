@@ -5,7 +5,7 @@ VERSION  ?= dev
 LDFLAGS   = -X github.com/understudy-kafka/understudy/internal/build.Version=$(VERSION)
 GOLANGCI  = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help build demo test test-short test-explore test-kafka test-matrix oracle oracle-coverage soak-oracle soak bench bench-proxy bench-check bench-etcd lint generate clean test-sim test-pages test-mixed soak-sim bench-sim
+.PHONY: help build demo test test-short test-explore test-kafka test-matrix oracle oracle-coverage soak-oracle soak bench bench-proxy bench-check bench-etcd lint generate clean test-sim test-pages test-mixed test-containers images soak-sim bench-sim
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -21,6 +21,8 @@ test: test-short test-explore test-sim test-kafka ## what a user trusts: all pac
 test-short: ## no Kafka, <= 60 s once the modules are compiled
 	$(GO) vet ./...
 	$(GO) test -race -shuffle=on -short -timeout 10m ./...
+	$(GO) vet -C compat/kafka/container ./...
+	$(GO) test -C compat/kafka/container -short ./...
 
 test-explore: ## every state of ten small quorums, on the real engine: 5.7 million states (<= 60 s on one core)
 	$(GO) test -count=1 -timeout 10m ./kraft/explore
@@ -36,6 +38,14 @@ test-pages: ## the HTML pages, drawn by a real Chromium; installs it with apt wh
 test-mixed: ## our nodes in quorums of real controllers of all builds: elections, hand-over, voters changed by Kafka's tools (<= 20 min)
 	$(GO) run ./internal/need/cmd java javac mvn
 	UNDERSTUDY_MIXED=1 UNDERSTUDY_MATRIX=1 $(GO) test -count=1 -timeout 39m -run 'Kafka|Matrix' ./compat/mixed
+
+test-containers: ## quorums of containers, Kafka 4.0.0 and 4.4.0, behind the proxy: builds the images without a registry, starts a container engine when root and none runs (<= 6 min)
+	$(GO) run ./internal/need/cmd java javac mvn
+	$(GO) run -C compat/kafka/container ./local
+
+images: ## understudy:local and understudy/kafka:4.0.0 and 4.4.0, from what is on this machine; needs a container engine that runs
+	$(GO) run ./internal/need/cmd java javac mvn
+	$(GO) run -C compat/kafka/container ./local -build
 
 test-kafka: ## real controllers 4.0.0 and 4.4.0; resolves jars by Maven and installs tools with apt when root
 	$(GO) run ./internal/need/cmd java javac mvn tshark

@@ -75,7 +75,7 @@ func recordClasses(ctx context.Context, d *jars, archive string) error {
 		return err
 	}
 	started := &watcher{want: []byte("Kafka Server started"), seen: make(chan struct{})}
-	cmd := d.Command(ctx, JVM{RootLevel: "INFO", Flags: []string{"-XX:ArchiveClassesAtExit=" + archive}}, nodeClass, file)
+	cmd := d.Command(ctx, JVM{RootLevel: "INFO", Flags: []string{"-XX:ArchiveClassesAtExit=" + archive}}, NodeClass, file)
 	cmd.Stdout, cmd.Stderr = started, started
 	p, err := child.Start(cmd)
 	if err != nil {

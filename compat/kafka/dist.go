@@ -3,11 +3,15 @@ package kafka
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
+
+	"github.com/understudy-kafka/understudy/internal/child"
 )
 
 // Dist is an installed release of Kafka that can run its classes as processes of this machine: jars from
@@ -17,6 +21,53 @@ type Dist interface {
 	// Command prepares a process that runs a class of Kafka. It is not started yet. Paths among the arguments
 	// are paths of this machine.
 	Command(ctx context.Context, jvm JVM, class string, args ...string) *exec.Cmd
+}
+
+// Engine is a Dist that runs Kafka's classes in its own way, such as in containers, in place of Command. They
+// must see this machine's network, and the files of the quorum under the same paths.
+type Engine interface {
+	Dist
+	// StartNode starts a node, whose output goes to out until it has ended; then out is closed. ctx bounds the start
+	// alone.
+	StartNode(ctx context.Context, jvm JVM, n Node, out io.WriteCloser) (Process, error)
+	// RunClass runs a short-lived class and returns what it printed on stdout; the error has the rest.
+	RunClass(ctx context.Context, jvm JVM, class string, args ...string) (string, error)
+}
+
+// Process is a node that runs. Its Kill and Stop return when it has ended, and it has ended when all that it wrote
+// is in its log.
+type Process interface {
+	Pid() int
+	Done() <-chan struct{} // closed when it has ended
+	Ended() bool
+	Exit() string // how it ended
+	Signal(sig syscall.Signal) error
+	Kill() error
+	Stop(ctx context.Context) error // SIGTERM, and SIGKILL when the context ends first
+}
+
+// startNode starts a node by whatever means the Dist has, and closes out in the end.
+func startNode(ctx context.Context, d Dist, jvm JVM, n Node, out *os.File) (Process, error) {
+	if e, ok := d.(Engine); ok {
+		return e.StartNode(ctx, jvm, n, out)
+	}
+	cmd := d.Command(context.Background(), jvm, NodeClass, n.ConfigFile) // it outlives ctx; Close ends it
+	defer func() { _ = out.Close() }()                                   // the process has it open itself
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.Dir = n.Dir
+	p, err := child.Start(cmd)
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// runClass runs a tool by whatever means the Dist has.
+func runClass(ctx context.Context, d Dist, class string, args ...string) (string, error) {
+	if e, ok := d.(Engine); ok {
+		return e.RunClass(ctx, JVM{}, class, args...)
+	}
+	return child.Run(d.Command(ctx, JVM{}, class, args...))
 }
 
 // Source finds or fetches releases.
@@ -43,7 +94,7 @@ const (
 
 // Classes of Kafka that this package runs.
 const (
-	nodeClass     = "kafka.Kafka"
+	NodeClass     = "kafka.Kafka"
 	storageClass  = "kafka.tools.StorageTool"
 	quorumClass   = "org.apache.kafka.tools.MetadataQuorumCommand"
 	featuresClass = "org.apache.kafka.tools.FeatureCommand"
@@ -66,6 +117,16 @@ func (d *jars) Command(ctx context.Context, jvm JVM, class string, args ...strin
 }
 
 func (d *jars) flags(jvm JVM) []string {
+	var archive []string
+	if d.archive != "" {
+		archive = []string{"-Xshare:auto", "-XX:SharedArchiveFile=" + d.archive, "-Xlog:cds=off", "-Xlog:cds+dynamic=off"}
+	}
+	return append(archive, jvm.Arguments(d.release, d.dir)...)
+}
+
+// Arguments are the command line of a JVM, before the class path. The log configuration of [WriteLogConfig] lies in
+// a directory that the JVM sees.
+func (jvm JVM) Arguments(release Release, logConfig string) []string {
 	heap := jvm.HeapMB
 	if heap == 0 {
 		heap = 192
@@ -83,13 +144,10 @@ func (d *jars) flags(jvm JVM) []string {
 		"-Xmx" + strconv.Itoa(heap) + "m", "-Xss512k", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"-Duser.timezone=UTC", "-Droot.level=" + level, "-Draft.level=" + string(raft),
 	}
-	if d.archive != "" {
-		flags = append(flags, "-Xshare:auto", "-XX:SharedArchiveFile="+d.archive, "-Xlog:cds=off", "-Xlog:cds+dynamic=off")
-	}
-	if d.release.log4j1() {
-		flags = append(flags, "-Dlog4j.configuration=file:"+filepath.Join(d.dir, log4j1File))
+	if release.log4j1() {
+		flags = append(flags, "-Dlog4j.configuration=file:"+filepath.Join(logConfig, log4j1File))
 	} else {
-		flags = append(flags, "-Dlog4j2.configurationFile="+filepath.Join(d.dir, log4j2File))
+		flags = append(flags, "-Dlog4j2.configurationFile="+filepath.Join(logConfig, log4j2File))
 	}
 	return append(flags, jvm.Flags...)
 }
@@ -132,7 +190,7 @@ func open(ctx context.Context, release Release, dir string, files []string, prog
 		return nil, err
 	}
 	d := &jars{release: release, java: j, dir: dir, classPath: strings.Join(files, string(os.PathListSeparator))}
-	if err := writeLogConfig(dir); err != nil {
+	if err := WriteLogConfig(dir); err != nil {
 		return nil, err
 	}
 	if d.archive, err = sharedArchive(ctx, d, progress); err != nil {

@@ -61,7 +61,7 @@ func (q *Quorum) storageFormat(ctx context.Context, m *member) error {
 	if q.cfg.MetadataVersion != "" {
 		args = append(args, "--release-version", q.cfg.MetadataVersion)
 	}
-	if out, err := child.Run(dist.Command(ctx, JVM{}, storageClass, args...)); err != nil {
+	if out, err := runClass(ctx, dist, storageClass, args...); err != nil {
 		return fmt.Errorf("format node %s: %w: %s", m.ID, err, child.Tail(out, 4))
 	}
 	directory, err := readDirectoryID(m.DataDir)

@@ -35,7 +35,8 @@ log4j.logger.org.apache.kafka.raft=${raft.level}
 log4j.logger.org.apache.kafka.clients.NetworkClient=ERROR
 `
 
-func writeLogConfig(dir string) error {
+// WriteLogConfig puts what makes nodes log as this package reads it into a directory.
+func WriteLogConfig(dir string) error {
 	for name, text := range map[string]string{log4j1File: log4j1Config, log4j2File: log4j2Config} {
 		if err := writeFileAtomic(filepath.Join(dir, name), text); err != nil {
 			return fmt.Errorf("log configuration: %w", err)

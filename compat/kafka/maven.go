@@ -59,20 +59,30 @@ func pomFor(release Release) string {
 // Maven is the Source that resolves jars with mvn, once for each release, into the user's cache directory.
 func Maven(progress func(string)) Source {
 	return func(ctx context.Context, release Release) (Dist, error) {
-		dir, err := cacheDir(release.String())
-		if err != nil {
-			return nil, err
-		}
-		libs, err := resolve(ctx, release, dir, progress)
-		if err != nil {
-			return nil, err
-		}
-		files, err := jarFiles(libs)
+		dir, files, err := mavenJars(ctx, release, progress)
 		if err != nil {
 			return nil, err
 		}
 		return open(ctx, release, dir, files, progress)
 	}
+}
+
+// Jars are the files of a release's jars, which Maven resolves once into the user's cache directory.
+func Jars(ctx context.Context, release Release, progress func(string)) ([]string, error) {
+	_, files, err := mavenJars(ctx, release, progress)
+	return files, err
+}
+
+func mavenJars(ctx context.Context, release Release, progress func(string)) (dir string, files []string, err error) {
+	if dir, err = cacheDir(release.String()); err != nil {
+		return "", nil, err
+	}
+	libs, err := resolve(ctx, release, dir, progress)
+	if err != nil {
+		return "", nil, err
+	}
+	files, err = jarFiles(libs)
+	return dir, files, err
 }
 
 // resolve returns the directory of a release's jars. It exists only when it is complete: the jars are

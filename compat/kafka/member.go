@@ -7,8 +7,6 @@ import (
 	"os"
 	"syscall"
 	"time"
-
-	"github.com/understudy-kafka/understudy/internal/child"
 )
 
 // logPoll is how often a running node's log is read.
@@ -19,8 +17,8 @@ type member struct {
 	Node
 	dist Dist
 
-	proc    *child.Process // nil until the first start
-	drained chan struct{}  // closed when the log of an ended process has been read to its end
+	proc    Process       // nil until the first start
+	drained chan struct{} // closed when the log of an ended process has been read to its end
 	paused  bool
 	asked   bool // this launcher ended the process: its end is no surprise
 	log     logReader
@@ -49,19 +47,14 @@ func (q *Quorum) launch(ctx context.Context, m *member) error {
 	if err != nil {
 		return fmt.Errorf("start node %s: %w", m.ID, err)
 	}
-	defer func() { _ = out.Close() }() // the process has it open itself
 	jvm := JVM{HeapMB: q.cfg.HeapMB, RootLevel: string(Info), RaftLevel: q.cfg.RaftLog}
-	cmd := m.dist.Command(context.Background(), jvm, nodeClass, m.ConfigFile) // it outlives ctx; Close ends it
-	cmd.Stdout, cmd.Stderr = out, out
-	cmd.Dir = m.Dir
-
 	q.mu.Lock()
 	if q.closed {
 		q.mu.Unlock()
-		return errors.New("kafka quorum: it has been closed")
+		return errors.Join(errors.New("kafka quorum: it has been closed"), out.Close())
 	}
 	m.log.newRun()
-	p, err := child.Start(cmd)
+	p, err := startNode(ctx, m.dist, jvm, m.Node, out)
 	if err != nil {
 		q.mu.Unlock()
 		return fmt.Errorf("start node %s: %w", m.ID, err)
@@ -79,7 +72,7 @@ func (q *Quorum) launch(ctx context.Context, m *member) error {
 }
 
 // follow reads the log of one run of a node as it grows.
-func (q *Quorum) follow(m *member, p *child.Process, drained chan struct{}) {
+func (q *Quorum) follow(m *member, p Process, drained chan struct{}) {
 	defer close(drained)
 	tick := time.NewTicker(logPoll)
 	defer tick.Stop()

@@ -126,7 +126,7 @@ func (q *Quorum) Tool(ctx context.Context, class string, args ...string) (string
 		}
 		args = append([]string{"--command-config", file}, args...)
 	}
-	out, err := child.Run(q.members[0].dist.Command(ctx, JVM{}, class, args...))
+	out, err := runClass(ctx, q.members[0].dist, class, args...)
 	if err != nil {
 		return out, fmt.Errorf("%s %s: %w", class, strings.Join(args, " "), err)
 	}
@@ -142,8 +142,8 @@ func (q *Quorum) AddController(ctx context.Context, id kraft.NodeID) error {
 			return fmt.Errorf("add controller %s: %w", id, err)
 		}
 		// The tool takes the new voter's id, listeners and directory from its own properties file.
-		_, err := child.Run(q.members[0].dist.Command(ctx, JVM{}, quorumClass,
-			"--command-config", q.member(id).ConfigFile, "--bootstrap-controller", bootstrapList(q.Nodes()), "add-controller"))
+		_, err := runClass(ctx, q.members[0].dist, quorumClass,
+			"--command-config", q.member(id).ConfigFile, "--bootstrap-controller", bootstrapList(q.Nodes()), "add-controller")
 		switch {
 		case err == nil:
 			return nil
