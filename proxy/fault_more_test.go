@@ -209,11 +209,70 @@ func TestFault_MutateByAndFlip(t *testing.T) {
 		"mutate HighWatermark+=7 Fetch response": func(p *kmsg.FetchResponseTopicPartition) { p.HighWatermark = 27 },
 		"mutate RecordBatches^=2 Fetch response": func(p *kmsg.FetchResponseTopicPartition) { p.RecordBatches = []byte{1, 3, 3} },
 		"mutate RecordBatches^=4 Fetch response": func(*kmsg.FetchResponseTopicPartition) {},
+		"mutate Fetch response field DivergingEpoch.Epoch=3 field DivergingEpoch.EndOffset=4": func(p *kmsg.FetchResponseTopicPartition) {
+			p.DivergingEpoch.Epoch, p.DivergingEpoch.EndOffset = 3, 4
+		},
 	} {
 		var d wire.Decoder
-		got, _, err := mustRule(t, text).Field.apply(&d, body(func(*kmsg.FetchResponseTopicPartition) {}), 17)
-		if err != nil || !bytes.Equal(got, body(change)) {
-			t.Errorf("%q: % x, %v", text, got, err)
+		got := body(func(*kmsg.FetchResponseTopicPartition) {})
+		for _, f := range mustRule(t, text).Fields {
+			var err error
+			if got, _, err = f.apply(&d, got, 17); err != nil {
+				t.Errorf("%q: %v", text, err)
+			}
+		}
+		if !bytes.Equal(got, body(change)) {
+			t.Errorf("%q: % x", text, got)
+		}
+	}
+}
+
+func TestFault_TurnsAnArrayRound(t *testing.T) {
+	body := func(ids ...int32) []byte {
+		r := kmsg.NewPtrEndQuorumEpochRequest()
+		r.Version = 1
+		topic, part := kmsg.NewEndQuorumEpochRequestTopic(), kmsg.NewEndQuorumEpochRequestTopicPartition()
+		for _, id := range ids {
+			c := kmsg.NewEndQuorumEpochRequestTopicPartitionPreferredCandidate()
+			c.CandidateID = id
+			part.PreferredCandidates = append(part.PreferredCandidates, c)
+		}
+		topic.Partitions = append(topic.Partitions, part)
+		r.Topics = append(r.Topics, topic)
+		return r.AppendTo(nil)
+	}
+	var d wire.Decoder
+	f := mustRule(t, "mutate EndQuorumEpoch field PreferredCandidates=reversed").Fields[0]
+	for want, from := range map[string][]byte{string(body(3, 2, 1)): body(1, 2, 3), string(body(1)): body(1)} {
+		got, differs, err := f.apply(&d, from, 1)
+		if err != nil || string(got) != want || differs == bytes.Equal(got, from) {
+			t.Errorf("% x, %t, %v", got, differs, err)
+		}
+	}
+}
+
+// A mutation that changes nothing is no fault: the first frame that it can change is the first one that it concerns.
+func TestFault_MutateCountsWhatItChanges(t *testing.T) {
+	for text, want := range map[string]uint64{
+		"mutate Vote response field VoteGranted=false":   0, // it is false already
+		"mutate Vote response field LeaderEpoch=7 nth 1": 0,
+		"mutate Vote response field LeaderEpoch=6 nth 2": 1,
+		"mutate Vote response field LeaderEpoch=6":       3,
+	} {
+		up, _ := voter(t)
+		p := startProxy(t, up.addr(), func(c *Config) { c.Faults = []*Rule{mustRule(t, text)} })
+		client := p.dial(1)
+		for i := range int32(3) {
+			send(t, client, voteRequest(i, "raft-client-3"))
+			readFrame(t, client)
+		}
+		list, err := p.Faults()
+		if err != nil || len(list) != 1 || list[0].Taken != want || list[0].Seen < want {
+			t.Errorf("%q: %+v %v", text, list, err)
+		}
+		p.end()
+		if n, faults := p.Stats().Faults, p.sink.faults(); n != want || len(faults) != int(want) {
+			t.Errorf("%q: %d faults are counted, recorded %+v", text, n, faults)
 		}
 	}
 }

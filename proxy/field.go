@@ -24,6 +24,7 @@ type field struct {
 	value reflect.Value
 	by    int64 // not 0: a number is changed by so much
 	flip  int   // not 0: a bit is turned in this byte, counted from the end
+	turn  bool  // an array is turned round
 }
 
 // message is what the request and response types of kmsg have in common.
@@ -48,7 +49,8 @@ func newField(key int16, dir wire.Direction, path, value string) (*field, error)
 		return nil, errors.New("the field's name is missing")
 	}
 	var found []candidate
-	collectFields(reflect.TypeOf(newMessage(key, dir)).Elem(), nil, nil, &found)
+	turn := value == reversed && change == ""
+	collectFields(reflect.TypeOf(newMessage(key, dir)).Elem(), nil, nil, &found, turn)
 	var ending []candidate
 	for _, c := range found {
 		if strings.EqualFold(c.name, path) {
@@ -73,6 +75,9 @@ func newField(key int16, dir wire.Direction, path, value string) (*field, error)
 	}
 	if change != "" {
 		return changedField(key, dir, &ending[0], change, value)
+	}
+	if turn && isArray(ending[0].typ) {
+		return &field{key: key, dir: dir, path: ending[0].path, turn: true}, nil
 	}
 	v, err := parseValue(ending[0].typ, value)
 	if err != nil {
@@ -108,8 +113,15 @@ type candidate struct {
 	typ  reflect.Type
 }
 
-// collectFields lists the fields of a message's type that a rule can set.
-func collectFields(t reflect.Type, names []string, path []int, found *[]candidate) {
+// reversed is the value that turns an array round.
+const reversed = "reversed"
+
+func isArray(t reflect.Type) bool {
+	return t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8
+}
+
+// collectFields lists the fields of a message's type that a rule can set; with arrays also those that it can turn round.
+func collectFields(t reflect.Type, names []string, path []int, found *[]candidate, arrays bool) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		if !f.IsExported() || len(path) == 0 && f.Name == "Version" || f.Name == "UnknownTags" {
@@ -117,12 +129,15 @@ func collectFields(t reflect.Type, names []string, path []int, found *[]candidat
 		}
 		here := append(slices.Clone(path), i)
 		named := append(slices.Clone(names), f.Name)
+		if arrays && isArray(f.Type) {
+			*found = append(*found, candidate{strings.Join(named, "."), here, f.Type})
+		}
 		inner := f.Type
 		for inner.Kind() == reflect.Slice || inner.Kind() == reflect.Pointer {
 			inner = inner.Elem()
 		}
 		if inner.Kind() == reflect.Struct {
-			collectFields(inner, named, here, found)
+			collectFields(inner, named, here, found, arrays)
 			continue
 		}
 		if settable(f.Type) {
@@ -224,6 +239,12 @@ func (f *field) set(v reflect.Value, path []int) {
 			b[len(b)-f.flip] ^= 1
 			v.SetBytes(b)
 		}
+	case len(path) == 0 && f.turn:
+		turned := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+		for i := range v.Len() {
+			turned.Index(v.Len() - 1 - i).Set(v.Index(i))
+		}
+		v.Set(turned)
 	case len(path) == 0:
 		v.Set(f.value)
 	case v.Kind() == reflect.Slice:

@@ -57,7 +57,7 @@ func FuzzGate(f *testing.F) {
 			}
 			if ok {
 				if r := set.judge(0, g.client, key, dir, func() kraft.Epoch { return -1 }); r != nil {
-					if _, _, err := r.Field.apply(&d, body, version); err == nil && key != wire.KeyVote {
+					if _, _, err := r.Fields[0].apply(&d, body, version); err == nil && key != wire.KeyVote {
 						t.Errorf("a rule about Vote takes key %d", key)
 					}
 				}

@@ -167,7 +167,9 @@ func (l *loop) decide(f *flow, n int) {
 		l.pass(f, n, key, version)
 		return
 	}
-	l.stats.faults.add(1)
+	if len(rule.Fields) == 0 { // a mutation counts where it changes something
+		l.stats.faults.add(1)
+	}
 	l.apply(f, n, rule, body, key, version)
 }
 
@@ -282,22 +284,26 @@ func (l *loop) endDelay(f *flow, until int64) {
 	l.settle(r)
 }
 
-// mutate sends the front frame with a field changed. What cannot be decoded passes unchanged.
+// mutate sends the front frame with fields changed. What cannot be decoded passes unchanged. A frame that stays as it is does not count.
 func (l *loop) mutate(f *flow, n int, body []byte, key, version int16, rule *counted) {
 	frame := f.held.bytes[4:n]
-	changed, differs, err := rule.Field.apply(&l.decoder, body, version)
-	if err == nil && rule.Also != nil {
-		var more bool
-		changed, more, err = rule.Also.apply(&l.decoder, changed, version)
-		differs = differs || more
+	changed, differs := body, false
+	for _, field := range rule.Fields {
+		next, more, err := field.apply(&l.decoder, changed, version)
+		if err != nil {
+			l.log.warn("fault rule not applied", "rule", rule.Text, "error", err.Error())
+			differs = false
+			break
+		}
+		changed, differs = next, differs || more
 	}
-	if err != nil {
-		l.log.warn("fault rule not applied", "rule", rule.Text, "error", err.Error())
-	}
-	if err != nil || !differs {
+	if !differs {
+		rule.seen--
+		rule.taken--
 		l.pass(f, n, key, version)
 		return
 	}
+	l.stats.faults.add(1)
 	head := frame[:len(frame)-len(body)]
 	out := make([]byte, 4, 4+len(head)+len(changed))
 	out = append(append(out, head...), changed...)

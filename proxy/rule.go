@@ -41,8 +41,7 @@ type Rule struct {
 	Action Action
 	Delay  time.Duration // Delay and Reorder: for how long at most
 	Keep   int           // Truncate: bytes
-	Field  *field        // Mutate and Answer
-	Also   *field        // Answer: what an error takes with it; nil: nothing
+	Fields []*field      // Mutate and Answer
 
 	Key      int16 // of the message; -1: any
 	Dir      wire.Direction

@@ -49,7 +49,7 @@ const maxDelay = 10 * time.Minute
 //	blackhole MESSAGE …             it and all that follows on its connection and direction is swallowed
 //	partition from NODE to NODE …   everything that one node sends to the other is swallowed
 //	answer ERROR MESSAGE …          its answer carries this error code, such as FENCED_LEADER_EPOCH
-//	mutate MESSAGE field PATH=VALUE …, mutate PATH=VALUE MESSAGE …
+//	mutate MESSAGE field PATH=VALUE …, mutate PATH=VALUE MESSAGE …; field may be repeated
 //
 // MESSAGE is a message's name as Kafka has it (Vote, BeginQuorumEpoch, Fetch, …) or any, and may be followed by any of:
 //
@@ -62,8 +62,8 @@ const maxDelay = 10 * time.Minute
 //	probability P, seed S   only this share of them, such as 0.1; the seed decides which
 //
 // PATH names a field of the message, with dots; its last parts are enough where only one field ends in them. In arrays the field is
-// set in every element. PATH+=N and PATH-=N change a number by so much, PATH^=N turns a bit in the N-th byte from the end of bytes. The words after MESSAGE
-// may stand in any order.
+// set in every element. PATH+=N and PATH-=N change a number by so much, PATH^=N turns a bit in the N-th byte from the end of bytes, PATH=reversed
+// turns an array round. A frame that mutate would leave as it is does not concern it. The words after MESSAGE may stand in any order.
 func ParseRule(text string) (*Rule, error) {
 	p := &ruleParser{text: text, rule: &Rule{Text: text, Key: anyKey, From: anyNode, To: anyNode}}
 	p.split()
@@ -80,9 +80,8 @@ type ruleParser struct {
 	at     int // the next word
 	rule   *Rule
 
-	assign   string // PATH=VALUE of a mutation
-	assignAt int
-	had      map[string]bool
+	assigns []int // the words that are PATH=VALUE of a mutation
+	had     map[string]bool
 
 	partition bool
 	code      kraft.ErrorCode // of an answer
@@ -141,9 +140,9 @@ func (p *ruleParser) parse() error {
 	}
 	switch {
 	case p.rule.Action == Mutate:
-		return p.field()
-	case p.assign != "":
-		return p.fault(p.assignAt, "only mutate sets a field")
+		return p.fields()
+	case len(p.assigns) > 0:
+		return p.fault(p.assigns[0], "only mutate sets a field")
 	case p.rule.Action == Answer:
 		return p.answer()
 	}
@@ -172,7 +171,7 @@ func (p *ruleParser) action() error {
 	switch action {
 	case Mutate:
 		if p.at < len(p.words) && strings.Contains(p.words[p.at], "=") {
-			p.assign, p.assignAt = p.words[p.at], p.at
+			p.assigns = append(p.assigns, p.at)
 			p.at++
 		}
 	case Cut:
@@ -267,7 +266,7 @@ func (p *ruleParser) clause() error {
 			return p.fault(at, "only one of from and NODE->NODE")
 		}
 	}
-	if p.had[group] {
+	if p.had[group] && word != "field" {
 		return p.fault(at, "only one %s", group)
 	}
 	p.had[group] = true
@@ -307,14 +306,10 @@ func (p *ruleParser) word(word string, at int) error {
 	case "seed":
 		return p.seed()
 	case "field":
-		value, err := p.next("PATH=VALUE")
-		if err != nil {
+		if _, err := p.next("PATH=VALUE"); err != nil {
 			return err
 		}
-		if p.assign != "" {
-			return p.fault(p.at-1, "a rule sets one field")
-		}
-		p.assign, p.assignAt = value, p.at-1
+		p.assigns = append(p.assigns, p.at-1)
 	default:
 		return p.fault(at, "want request, response, from, to, NODE->NODE, nth, every, first, after, epoch, probability, seed or field")
 	}
@@ -394,11 +389,14 @@ func (p *ruleParser) answer() error {
 			return p.fault(1, "%v", err)
 		}
 	}
-	p.rule.Field = f
+	p.rule.Fields = []*field{f}
 	if p.rule.Key == wire.KeyVote { // an error grants nothing
-		p.rule.Also, err = newField(p.rule.Key, wire.Response, "VoteGranted", "false")
+		if f, err = newField(p.rule.Key, wire.Response, "VoteGranted", "false"); err != nil {
+			return p.fault(1, "%v", err)
+		}
+		p.rule.Fields = append(p.rule.Fields, f)
 	}
-	return err
+	return nil
 }
 
 func (p *ruleParser) node(id *kraft.NodeID) error {
@@ -427,22 +425,24 @@ func (p *ruleParser) count(k *uint64) error {
 	return nil
 }
 
-// field resolves what a mutation sets, now that message and direction are known.
-func (p *ruleParser) field() error {
-	if p.assign == "" {
+// fields resolves what a mutation sets, now that message and direction are known.
+func (p *ruleParser) fields() error {
+	if len(p.assigns) == 0 {
 		return p.fault(len(p.words), "field PATH=VALUE is missing")
 	}
-	path, value, ok := strings.Cut(p.assign, "=")
-	if !ok {
-		return p.fault(p.assignAt, "want PATH=VALUE")
+	for _, at := range p.assigns {
+		path, value, ok := strings.Cut(p.words[at], "=")
+		if !ok {
+			return p.fault(at, "want PATH=VALUE")
+		}
+		if p.rule.Key == anyKey {
+			return p.fault(at, "mutate needs the name of one message, not any")
+		}
+		f, err := newField(p.rule.Key, p.rule.Dir, path, value)
+		if err != nil {
+			return p.fault(at, "%v", err)
+		}
+		p.rule.Fields = append(p.rule.Fields, f)
 	}
-	if p.rule.Key == anyKey {
-		return p.fault(p.assignAt, "mutate needs the name of one message, not any")
-	}
-	f, err := newField(p.rule.Key, p.rule.Dir, path, value)
-	if err != nil {
-		return p.fault(p.assignAt, "%v", err)
-	}
-	p.rule.Field = f
 	return nil
 }

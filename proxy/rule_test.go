@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -40,7 +41,7 @@ func TestParseRule_ReadsWhatIsWritten(t *testing.T) {
 			continue
 		}
 		test.want.Text = test.text
-		if *got != test.want {
+		if !reflect.DeepEqual(*got, test.want) {
 			t.Errorf("%q = %+v, want %+v", test.text, *got, test.want)
 		}
 	}
@@ -57,11 +58,13 @@ func TestParseRule_FindsTheFieldToMutate(t *testing.T) {
 		"mutate Fetch response field DivergingEpoch.Epoch=3",
 		"mutate Fetch response field RecordBatches=00ff",
 		"mutate Vote response field ErrorCode=-1",
+		"mutate EndQuorumEpoch field PreferredCandidates=reversed",
+		"mutate EndQuorumEpoch field PreferredSuccessors=reversed field LeaderID=2",
 	} {
 		r, err := ParseRule(text)
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
-		} else if r.Action != Mutate || r.Field == nil {
+		} else if r.Action != Mutate || len(r.Fields) == 0 {
 			t.Errorf("%q = %+v", text, r)
 		}
 	}
@@ -114,7 +117,9 @@ func TestParseRule_PointsAtTheOffendingWord(t *testing.T) {
 		{"mutate Vote response field ErrorCode=70000", "ErrorCode=70000", "16 bits"},
 		{"mutate Vote response field =1", "=1", "name is missing"},
 		{"mutate Fetch response field Epoch=1", "Epoch=1", "several fields"},
-		{"mutate Vote field ClusterID=a field ClusterID=b", "field", "only one field"},
+		{"mutate Vote field ClusterID=a field", "", "PATH=VALUE is missing"},
+		{"mutate Vote field ClusterID=a field Nothing=b", "Nothing=b", "no such field"},
+		{"mutate EndQuorumEpoch field LeaderID=reversed", "LeaderID=reversed", "32 bits"},
 		{"mutate Vote response field Version=1", "Version=1", "no such field"},
 		{"mutate Vote field CandidateDirectoryID=xyz", "CandidateDirectoryID=xyz", "base64url"},
 	} {
@@ -146,7 +151,7 @@ func FuzzParseRule(f *testing.F) {
 		r, err := ParseRule(text)
 		var bad *RuleError
 		switch {
-		case err == nil && (r.Text != text || r.Action > Blackhole || r.Delay < 0 || (r.Field != nil) != (r.Action == Mutate || r.Action == Answer)):
+		case err == nil && (r.Text != text || r.Action > Blackhole || r.Delay < 0 || (len(r.Fields) > 0) != (r.Action == Mutate || r.Action == Answer)):
 			t.Errorf("%q = %+v", text, r)
 		case err != nil && !errors.As(err, &bad):
 			t.Errorf("%q: %v is no RuleError", text, err)

@@ -55,7 +55,7 @@ A fault rule makes the proxy misbehave on purpose:
 
 const faultHelp = `  drop MESSAGE | cut MESSAGE | cut after MESSAGE | delay 200ms MESSAGE | duplicate MESSAGE | reorder MESSAGE
   truncate 20 MESSAGE | blackhole MESSAGE | partition 1->2 | answer FENCED_LEADER_EPOCH MESSAGE
-  mutate MESSAGE field PATH=VALUE (also PATH+=N, PATH-=N, and PATH^=N: a bit in the N-th byte from the end)
+  mutate MESSAGE field PATH=VALUE ... (also PATH+=N, PATH-=N, PATH^=N: a bit in the N-th byte from the end, ARRAY=reversed)
 each followed by any of: request, response, from NODE, to NODE, 3->1, after K, nth K, every K, first K, epoch E,
 probability P, seed S. Without request or response the requests are meant. from and to are the sender and the receiver
 of the frame, so the answer to Vote 3->1 is Vote response 1->3.`
