@@ -82,6 +82,7 @@ const (
 	wrongTurns     = 10
 	pausedAfter    = int64(4 * time.Second) // twice the request timeout
 	crashWithin    = int64(time.Second)
+	crashSettles   = int64(time.Second)
 	stormEpochs    = 5
 	foreignTimes   = 3
 )
@@ -96,6 +97,7 @@ type adviser struct {
 	stuckIn    kraft.Epoch
 	turns      map[kraft.NodeID]*wrongTurn
 	poison     map[kraft.NodeID]poisoned
+	crashes    []crash // not told yet: the traffic must go on
 	foreign    map[string]int
 }
 
@@ -116,6 +118,14 @@ type poisoned struct {
 	from kraft.NodeID
 }
 
+// crash is that all connections of a node ended after a message that it may not have survived.
+type crash struct {
+	node  kraft.NodeID
+	at    int64
+	text  string
+	proof ref
+}
+
 // advise files an advisory.
 func (c *Checker) advise(r *Rule, n kraft.NodeID, e kraft.Epoch, about, text string, proof ...Evidence) {
 	if c.scouting {
@@ -130,6 +140,7 @@ func (c *Checker) advise(r *Rule, n kraft.NodeID, e kraft.Epoch, about, text str
 
 // observe looks at a message after the monitors have.
 func (a *adviser) observe(c *Checker, m *message) {
+	a.crashed(c, m.ref.at)
 	switch m.kind {
 	case KindFetchRequest:
 		if t := a.turns[m.sender.id]; t != nil && (m.epoch > t.epoch || m.peer != nil && m.peer.id == t.leader) {
@@ -190,8 +201,19 @@ func (a *adviser) left(c *Checker, n *node, at int64) {
 	if at-p.at > crashWithin {
 		return
 	}
-	c.advise(&advisoryCrash, n.id, -1, "", fmt.Sprintf("node %s closed all its connections %s after it got %s from node %s",
-		n.id, time.Duration(at-p.at).Round(time.Millisecond), p.what, nodeName(p.from)), c.evidence(&p.ref, ""))
+	if len(a.crashes) < maxNodes {
+		a.crashes = append(a.crashes, crash{n.id, at, fmt.Sprintf("node %s closed all its connections %s after it got %s from node %s",
+			n.id, time.Duration(at-p.at).Round(time.Millisecond), p.what, nodeName(p.from)), p.ref})
+	}
+}
+
+// crashed tells of crashes, once the others are seen to go on: when the observer ends, or the whole quorum, all connections end.
+func (a *adviser) crashed(c *Checker, at int64) {
+	for len(a.crashes) > 0 && at-a.crashes[0].at > crashSettles {
+		x := &a.crashes[0]
+		c.advise(&advisoryCrash, x.node, -1, "", x.text, c.evidence(&x.proof, ""))
+		a.crashes = a.crashes[1:]
+	}
 }
 
 // late looks at how long an answer took. A Fetch is parked for as long as it asks to.

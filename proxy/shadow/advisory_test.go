@@ -151,10 +151,20 @@ func TestAdvisory_DoesNotGoToTheLeader(t *testing.T) { // museum M5
 }
 
 func TestAdvisory_GoneAfterAMessage(t *testing.T) { // museum P
-	s := newStage(t).meet(1, 2)
+	s := newStage(t).meet(1, 2, 3)
 	s.ask(2, 1, fetch(5, 9, 5)).answer(fetched{code: kraft.InvalidRequest, epoch: 5, hw: -1}.response())
 	s.stop(2)
+	s.pass(2 * oneSecond)
+	s.ask(3, 1, fetch(5, 9, 5)).answer(served(5, 9))
 	s.advises("A6", 2, "after it got INVALID_REQUEST of the partition from node 1")
+
+	s = newStage(t).meet(1, 2, 3) // the observer ends, and all connections with it
+	s.ask(2, 1, fetch(5, 9, 5)).answer(fetched{code: kraft.InvalidRequest, epoch: 5, hw: -1}.response())
+	s.stop(2)
+	s.ask(3, 1, fetch(5, 9, 5)).answer(served(5, 9))
+	s.stop(3)
+	s.stop(1)
+	s.quiet("A6")
 
 	s = newStage(t).meet(1, 2)
 	s.ask(2, 1, fetch(5, 9, 5)).answer(fetchFailed(kraft.InvalidRequest)) // at the top level it is only logged

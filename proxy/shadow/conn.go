@@ -2,6 +2,7 @@ package shadow
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"net/netip"
 
 	"github.com/understudy-kafka/understudy/kraft"
@@ -110,4 +111,19 @@ func (w withheldParts) covering(start, end int) (*recordings.Withheld, bool) {
 		}
 	}
 	return nil, false
+}
+
+// digest tells contents of frame[start:end] apart, of which stretches may be withheld: a digest stands for each of them.
+func (w withheldParts) digest(frame []byte, start, end int) (sum [32]byte, hidden bool) {
+	h := sha256.New()
+	for i := range w {
+		if w[i].Start < start || w[i].End > end {
+			continue
+		}
+		h.Write(frame[start:w[i].Start])
+		h.Write(w[i].SHA256[:])
+		start, hidden = w[i].End, true
+	}
+	h.Write(frame[start:end])
+	return [32]byte(h.Sum(nil)), hidden
 }

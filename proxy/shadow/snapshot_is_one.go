@@ -1,9 +1,6 @@
 package shadow
 
-import (
-	"crypto/sha256"
-	"fmt"
-)
+import "fmt"
 
 // snapshotIsOne is M17. Snapshots of one id may differ between nodes (each writes its own), not on one node. Chunks
 // are compared where they cover the same bytes.
@@ -30,6 +27,7 @@ type servedChunk struct {
 	length   int
 	size     int64
 	digest   [32]byte
+	hidden   bool // parts of it are not in the recording; their digests stand for them
 	ref      ref
 }
 
@@ -52,11 +50,7 @@ func (snapshotIsOne) observe(c *Checker, m *message) {
 		id: snapshotID{s.SnapshotEnd, s.SnapshotEpoch}, position: s.Position, length: len(s.Bytes), size: s.Size, ref: m.ref,
 	}
 	start := len(m.frame) - len(m.body) + s.BytesStart
-	if part, ok := m.withheld.covering(start, start+len(s.Bytes)); ok {
-		now.digest = part.SHA256
-	} else {
-		now.digest = sha256.Sum256(s.Bytes)
-	}
+	now.digest, now.hidden = m.withheld.digest(m.frame, start, start+len(s.Bytes))
 	n := m.sender
 	for i := range n.chunks.list {
 		old := &n.chunks.list[i]
@@ -68,7 +62,7 @@ func (snapshotIsOne) observe(c *Checker, m *message) {
 			return
 		}
 		if old.position == now.position && old.length == now.length {
-			if old.digest != now.digest {
+			if old.hidden == now.hidden && old.digest != now.digest {
 				changed(c, m, old, fmt.Sprintf("other bytes at position %d", now.position))
 			}
 			return
