@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,7 +18,9 @@ import (
 
 	"github.com/understudy-kafka/understudy/compat"
 	"github.com/understudy-kafka/understudy/compat/conform"
+	"github.com/understudy-kafka/understudy/internal/secure"
 	"github.com/understudy-kafka/understudy/kraft"
+	"github.com/understudy-kafka/understudy/kraft/controller/properties"
 )
 
 // conformFlags are the flags of `understudy conform`.
@@ -31,6 +33,7 @@ type conformFlags struct {
 	own                      bool
 	voters                   map[string]string
 	restart                  string
+	hostile, security        string
 }
 
 func newConformCommand() *cobra.Command {
@@ -48,12 +51,21 @@ With --own-quorum the suite itself plays the other voters, and drives the node t
 node made for the purpose: its controller.quorum.voters names itself and two voters at addresses where nothing listens yet. Its data is
 spoilt for any other use. --restart-cmd, a shell command that kills the node and starts it again, adds what must survive that.
 
-Exit codes: 0 all cases that apply passed, 1 a case failed, 2 wrong usage, 3 a case could not be judged, 4 a target cannot be reached.`,
+--hostile adds what must not kill a node: garbage, frames that are cut off or claim to be huge, slow readers, lists without end. After each
+the node must answer as before. --hostile=killers also sends what is known to end nodes of Kafka releases; a node that ends so is reported
+as KNOWN, with the release and the issue, and --restart-cmd brings it back. Ask for neither at a quorum that others need.
+
+A listener with TLS or SASL PLAIN needs --command-config, the file that Kafka's tools take: security.protocol, ssl.*, sasl.*, keys in PEM.
+
+Exit codes: 0 all cases that apply passed, 1 a case failed, 2 wrong usage or credentials, 3 a case could not be judged, 4 a target cannot
+be reached.`,
 		Example: `  understudy conform 127.0.0.1:9093
   understudy conform --run '^vote/' -v 127.0.0.1:9093
   understudy conform --html matrix.html 127.0.0.1:9093 127.0.0.1:9094
   understudy conform --junit report.xml 127.0.0.1:9093
   understudy conform --own-quorum --node-id 1 --cluster-id "$ID" --voters 2=127.0.0.1:9094,3=127.0.0.1:9095 127.0.0.1:9093
+  understudy conform --hostile 127.0.0.1:9093
+  understudy conform --command-config client.properties controller1:9093
   understudy conform --list --release 4.4.0
   understudy conform --explain vote/v2/prevote-does-not-change-state`,
 		Args: cobra.ArbitraryArgs,
@@ -72,6 +84,9 @@ Exit codes: 0 all cases that apply passed, 1 a case failed, 2 wrong usage, 3 a c
 	flags.BoolVar(&f.own, "own-quorum", false, "play the other voters of a quorum made for the suite; needs --voters, --node-id and --cluster-id")
 	flags.StringToStringVar(&f.voters, "voters", nil, "the two voters that the suite plays, as ID=HOST:PORT,ID=HOST:PORT")
 	flags.StringVar(&f.restart, "restart-cmd", "", "shell command that kills the node and starts it again on its data")
+	flags.StringVar(&f.hostile, "hostile", "", "also do what must not kill a node; =killers: also what ends nodes of Kafka, with --restart-cmd")
+	flags.Lookup("hostile").NoOptDefVal = hostileYes
+	flags.StringVar(&f.security, "command-config", "", "property file with security.protocol, ssl.* and sasl.*, as for Kafka's tools")
 	flags.StringVar(&f.html, "html", "", "also write a matrix of cases and targets to this file")
 	return cmd
 }
@@ -94,14 +109,9 @@ func runConform(cmd *cobra.Command, args []string, f *conformFlags) error {
 		return explainCase(cmd.OutOrStdout(), f)
 	case f.list:
 		return listCases(cmd.OutOrStdout(), f, match)
-	case len(args) == 0:
-		return usageError("no target: name a controller's listener as HOST:PORT\nRun '%s --help' for usage", cmd.CommandPath())
-	case f.own && len(args) > 1:
-		return usageError("--own-quorum takes one target, not %d", len(args))
-	case !f.own && (f.restart != "" || len(f.voters) > 0):
-		return usageError("--voters and --restart-cmd belong to --own-quorum")
-	case f.junit != "" && len(args) > 1:
-		return usageError("--junit takes one target, not %d", len(args))
+	}
+	if err := f.check(cmd, args); err != nil {
+		return err
 	}
 	var columns []conform.Column
 	for _, address := range args {
@@ -117,31 +127,119 @@ func runConform(cmd *cobra.Command, args []string, f *conformFlags) error {
 	return conformVerdict(columns)
 }
 
+// The values of --hostile.
+const (
+	hostileYes     = "yes"
+	hostileKillers = "killers"
+)
+
+// check refuses flags and targets that make no sense together.
+func (f *conformFlags) check(cmd *cobra.Command, args []string) error {
+	killers := f.hostile == hostileKillers
+	switch {
+	case len(args) == 0:
+		return usageError("no target: name a controller's listener as HOST:PORT\nRun '%s --help' for usage", cmd.CommandPath())
+	case f.hostile != "" && f.hostile != hostileYes && !killers:
+		return usageError("--hostile=%s: want --hostile or --hostile=%s", f.hostile, hostileKillers)
+	case f.own && len(args) > 1:
+		return usageError("--own-quorum takes one target, not %d", len(args))
+	case f.own && f.security != "":
+		return usageError("--own-quorum plays its voters on PLAINTEXT listeners: it takes no --command-config")
+	case !f.own && len(f.voters) > 0:
+		return usageError("--voters belongs to --own-quorum")
+	case !f.own && !killers && f.restart != "":
+		return usageError("--restart-cmd belongs to --own-quorum or --hostile=%s", hostileKillers)
+	case killers && f.restart == "":
+		return usageError("--hostile=%s needs --restart-cmd: it ends nodes, and goes on with the next", hostileKillers)
+	case killers && len(args) > 1:
+		return usageError("--hostile=%s takes one target, not %d: --restart-cmd is that of one", hostileKillers, len(args))
+	case f.junit != "" && len(args) > 1:
+		return usageError("--junit takes one target, not %d", len(args))
+	}
+	for _, address := range args {
+		host, port, err := net.SplitHostPort(address)
+		if n, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || n == 0 || host == "" {
+			return usageError("%q is no target: name a controller's listener as HOST:PORT, such as 127.0.0.1:9093", address)
+		}
+	}
+	return nil
+}
+
+// conformOptions are those of the flags that all modes have.
+func conformOptions(address string, f *conformFlags, match *regexp.Regexp) (conform.Options, error) {
+	o := conform.Options{Address: address, Release: f.release, ClusterID: f.cluster, NodeID: kraft.NodeID(f.node), Match: match}
+	switch f.hostile {
+	case hostileYes:
+		o.Hostility = conform.Hostile
+	case hostileKillers:
+		o.Hostility = conform.Killers
+	}
+	if f.restart != "" {
+		o.Restart = f.restartTarget
+	}
+	if f.security != "" {
+		guard, err := properties.ReadClient(f.security)
+		if err != nil {
+			return o, usageError("--command-config: %w", err)
+		}
+		o.Dial = guard.Dial
+	}
+	return o, nil
+}
+
+// restartTarget runs --restart-cmd.
+func (f *conformFlags) restartTarget(ctx context.Context) error {
+	command := exec.CommandContext(ctx, "sh", "-c", f.restart)
+	command.WaitDelay = 2 * time.Second // the node that it starts may keep its output open
+	out, err := command.CombinedOutput()
+	if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
+		return fmt.Errorf("--restart-cmd: %w: %s", err, bytes.TrimSpace(out))
+	}
+	return nil
+}
+
 // conformTarget runs the suite against one target and prints its report.
 func conformTarget(cmd *cobra.Command, address string, f *conformFlags, match *regexp.Regexp) (*conform.Report, error) {
-	o := conform.Options{Address: address, Release: f.release, ClusterID: f.cluster, NodeID: kraft.NodeID(f.node), Match: match}
+	o, err := conformOptions(address, f, match)
+	if err != nil {
+		return nil, err
+	}
 	if progress := cmd.ErrOrStderr(); isTerminal(progress) {
 		o.Progress = func(done, of int, r *conform.Result) { fmt.Fprintf(progress, "\r%d/%d %-70.70s", done, of, r.Case.ID) }
 		defer fmt.Fprintf(progress, "\r%-80s\r", "")
 	}
 	report, err := runSuite(cmd, o, f)
 	var usage *exitError
-	if errors.As(err, &usage) {
+	switch {
+	case errors.As(err, &usage):
 		return nil, err
-	}
-	if errors.Is(err, conform.ErrUndecided) {
+	case errors.Is(err, conform.ErrUndecided):
 		return nil, &exitError{exitInconclusive, fmt.Errorf("conform: %w", err)}
-	}
-	if errors.Is(err, conform.ErrNoCase) {
-		return nil, usageError("--run %q: %w", f.match, err)
-	}
-	if err != nil {
+	case errors.Is(err, conform.ErrNoCase):
+		return nil, usageError("--run %q: %w; --list shows all%s", f.match, err, notAsked(f, match))
+	case errors.Is(err, secure.ErrAuthentication):
+		return nil, usageError("conform: %w", err)
+	case err != nil:
 		return nil, &exitError{exitRuntime, fmt.Errorf("conform %s: %w", address, err)}
 	}
 	if f.output == "json" {
 		return report, report.WriteJSON(cmd.OutOrStdout())
 	}
 	return report, report.WriteText(cmd.OutOrStdout(), f.verbose)
+}
+
+// notAsked says which flag has the cases of a pattern that matches none of the mode.
+func notAsked(f *conformFlags, match *regexp.Regexp) string {
+	cases, err := conformCases(f.release)
+	if err != nil {
+		return ""
+	}
+	for i := range cases {
+		if match.MatchString(cases[i].ID) {
+			return fmt.Sprintf(" (%s belongs to %s)", cases[i].ID, conform.ModeOf(&cases[i]))
+		}
+	}
+	return ""
 }
 
 // runSuite runs the mode that the flags name.
@@ -159,17 +257,6 @@ func runSuite(cmd *cobra.Command, o conform.Options, f *conformFlags) (*conform.
 	}
 	if len(own.Voters) != 2 || f.node < 0 || f.cluster == "" {
 		return nil, usageError("--own-quorum needs --node-id, --cluster-id and two --voters")
-	}
-	if f.restart != "" {
-		own.Restart = func(ctx context.Context) error {
-			command := exec.CommandContext(ctx, "sh", "-c", f.restart)
-			command.WaitDelay = 2 * time.Second // the node that it starts may keep its output open
-			out, err := command.CombinedOutput()
-			if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
-				return fmt.Errorf("--restart-cmd: %w: %s", err, bytes.TrimSpace(out))
-			}
-			return nil
-		}
 	}
 	return conform.RunOwn(cmd.Context(), own)
 }
@@ -205,66 +292,10 @@ func conformVerdict(columns []conform.Column) error {
 			return &exitError{code: exitFinding}
 		case conform.Inconclusive:
 			worst = &exitError{code: exitInconclusive}
-		case conform.Passed, conform.Skipped:
+		case conform.Passed, conform.Skipped, conform.Known:
 		}
 	}
 	return worst
-}
-
-// conformCases are the cases of the release asked for, or of the newest one.
-func conformCases(release string) ([]conform.Case, error) {
-	profiles := compat.Profiles()
-	p := profiles[len(profiles)-1]
-	if release != "" {
-		var err error
-		if p, err = compat.ByRelease(release); err != nil {
-			return nil, err
-		}
-	}
-	cases := conform.Cases(p)
-	for _, s := range conform.Scenarios(p) {
-		cases = append(cases, s.Case)
-	}
-	return cases, nil
-}
-
-func listCases(w io.Writer, f *conformFlags, match *regexp.Regexp) error {
-	cases, err := conformCases(f.release)
-	if err != nil {
-		return err
-	}
-	n := 0
-	for i := range cases {
-		if match.MatchString(cases[i].ID) {
-			n++
-			fmt.Fprintf(w, "%s: %s\n", &cases[i], cases[i].Says)
-		}
-	}
-	if n == 0 {
-		return usageError("--run %q: %w", f.match, conform.ErrNoCase)
-	}
-	return nil
-}
-
-func explainCase(w io.Writer, f *conformFlags) error {
-	cases, err := conformCases(f.release)
-	if err != nil {
-		return err
-	}
-	var near []string
-	for i := range cases {
-		if cases[i].ID == f.explain {
-			_, err := io.WriteString(w, cases[i].Explain())
-			return err
-		}
-		if strings.Contains(cases[i].ID, f.explain) && len(near) < 5 {
-			near = append(near, cases[i].ID)
-		}
-	}
-	if len(near) > 0 {
-		return usageError("--explain %q: no such case; there is %s", f.explain, strings.Join(near, ", "))
-	}
-	return usageError("--explain %q: no such case; --list shows all", f.explain)
 }
 
 // isTerminal reports whether progress can be shown on the writer.

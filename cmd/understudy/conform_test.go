@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"net"
 	"strings"
 	"testing"
@@ -35,6 +36,31 @@ func TestConform_ExplainsScenarios(t *testing.T) {
 	}
 }
 
+// TestConform_ExplainsEveryCase lists all cases as JSON and asks what each one does.
+func TestConform_ExplainsEveryCase(t *testing.T) {
+	code, list, _ := conformCommand(t, "--list", "-o", "json")
+	var cases []listedCase
+	if err := json.Unmarshal([]byte(list), &cases); code != exitFine || err != nil || len(cases) < 700 {
+		t.Fatalf("exit code %d, %d cases: %v", code, len(cases), err)
+	}
+	modes := map[string]int{}
+	for _, c := range cases {
+		modes[c.Mode]++
+		var b strings.Builder
+		if err := explainCase(&b, &conformFlags{explain: c.ID}); err != nil || !strings.Contains(b.String(), c.Says) || !strings.Contains(b.String(), c.Source) {
+			t.Errorf("%s: %v\n%s", c.ID, err, b.String())
+		}
+		if text := b.String(); !strings.Contains(text, "  does ") && !strings.Contains(text, "  ask ") {
+			t.Errorf("%s does not say what it does:\n%s", c.ID, text)
+		}
+	}
+	for _, mode := range []string{"alone", "--own-quorum", "--hostile", "--hostile=killers"} {
+		if modes[mode] == 0 {
+			t.Errorf("no case belongs to %s: %v", mode, modes)
+		}
+	}
+}
+
 func TestConform_RefusesWhatItCannotDo(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -58,6 +84,15 @@ func TestConform_RefusesWhatItCannotDo(t *testing.T) {
 		{"an output that is none", []string{"-o", "yaml", "x:1"}, exitUsage, "--output"},
 		{"an own quorum without voters", []string{"--own-quorum", "x:1"}, exitUsage, "two --voters"},
 		{"an own quorum with a voter that is none", []string{"--own-quorum", "--voters", "x=y:1", "x:1"}, exitUsage, "no node id"},
+		{"a target without a port", []string{"foo"}, exitUsage, "HOST:PORT"},
+		{"a target with a port that is none", []string{"foo:http"}, exitUsage, "HOST:PORT"},
+		{"a target without a host", []string{":9093"}, exitUsage, "HOST:PORT"},
+		{"a degree of hostility that is none", []string{"--hostile=much", "x:1"}, exitUsage, "--hostile=killers"},
+		{"killers without a way back", []string{"--hostile=killers", "x:1"}, exitUsage, "--restart-cmd"},
+		{"killers of two targets", []string{"--hostile=killers", "--restart-cmd", "true", "x:1", "x:2"}, exitUsage, "one target"},
+		{"a restart for nothing", []string{"--restart-cmd", "true", "x:1"}, exitUsage, "--own-quorum or --hostile=killers"},
+		{"credentials for an own quorum", []string{"--own-quorum", "--command-config", "none", "x:1"}, exitUsage, "PLAINTEXT"},
+		{"credentials that are not there", []string{"--command-config", "/nowhere.properties", "x:1"}, exitUsage, "/nowhere.properties"},
 		{"voters without an own quorum", []string{"--voters", "2=y:1", "x:1"}, exitUsage, "--own-quorum"},
 		{"nobody there", []string{closed}, exitRuntime, closed},
 	} {

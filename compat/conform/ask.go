@@ -57,7 +57,7 @@ func converse(ctx context.Context, o *Options, c *Case, f facts) ([]Spoken, erro
 			return nil, err
 		}
 	}
-	conn, err := dial(ctx, o.dialer(), o.Address)
+	conn, err := dial(ctx, o, o.Address)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func converse(ctx context.Context, o *Options, c *Case, f facts) ([]Spoken, erro
 
 // send writes the bytes, one in each segment if told so.
 func send(c *client, out []byte, pieces bool) error {
-	if err := c.conn.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+	if err := c.conn.SetWriteDeadline(time.Now().Add(c.patience)); err != nil {
 		return err
 	}
 	if !pieces {

@@ -145,6 +145,7 @@ type Outcome string
 // The outcomes of a case.
 const (
 	Passed       Outcome = "pass"
+	Known        Outcome = "known" // the target ended, as Kafka's own nodes of some releases do; Result.Why says which
 	Failed       Outcome = "fail"
 	Skipped      Outcome = "skip"         // it does not apply to the target; Result.Why says why
 	Inconclusive Outcome = "inconclusive" // the target changed under it, or could not be reached

@@ -2,6 +2,7 @@ package conform
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/understudy-kafka/understudy/compat"
 	"github.com/understudy-kafka/understudy/kraft"
@@ -17,6 +18,32 @@ func Cases(p compat.Profile) []Case {
 		all = append(all, group(p)...)
 	}
 	return all
+}
+
+// Catalogue are all cases of all modes for a release.
+func Catalogue(p compat.Profile) []Case {
+	all := Cases(p)
+	for _, s := range Scenarios(p) {
+		all = append(all, s.Case)
+	}
+	for _, a := range Attacks(p) {
+		all = append(all, a.Case)
+	}
+	return all
+}
+
+// ModeOf says by which flag a case is asked; "alone" if by none.
+func ModeOf(c *Case) string {
+	switch c.group() {
+	case "unattached", "follower", "candidate", "leader", "durability", "dynamic":
+		return "--own-quorum"
+	case "hostile":
+		if strings.HasPrefix(c.ID, "hostile/killers/") {
+			return "--hostile=killers"
+		}
+		return "--hostile"
+	}
+	return "alone"
 }
 
 // rule is a row of a table of cases: one rule of one api, asked in each version that has what it is about.

@@ -36,16 +36,17 @@ type client struct {
 	conn        net.Conn
 	in          *bufio.Reader
 	correlation int32
+	patience    time.Duration
 }
 
-func dial(ctx context.Context, dialer Dialer, address string) (*client, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+func dial(ctx context.Context, o *Options, address string) (*client, error) {
+	ctx, cancel := context.WithTimeout(ctx, o.patience())
 	defer cancel()
-	conn, err := dialer(ctx, address)
+	conn, err := o.dialer()(ctx, address)
 	if err != nil {
 		return nil, err
 	}
-	return &client{conn: conn, in: bufio.NewReader(conn)}, nil
+	return &client{conn: conn, in: bufio.NewReader(conn), patience: o.patience()}, nil
 }
 
 func (c *client) close() { _ = c.conn.Close() }
@@ -109,13 +110,13 @@ func (c *client) receive(deadline time.Time) (frame []byte, closed bool, err err
 // request asks one thing and decodes the answer.
 func (c *client) request(req kmsg.Request) (kmsg.Response, error) {
 	frame, correlation := c.frame(req, header{})
-	if err := c.conn.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+	if err := c.conn.SetWriteDeadline(time.Now().Add(c.patience)); err != nil {
 		return nil, err
 	}
 	if _, err := c.conn.Write(frame); err != nil {
 		return nil, fmt.Errorf("%s: %w", apiName(req.Key()), err)
 	}
-	answer, _, err := c.receive(time.Now().Add(patience))
+	answer, _, err := c.receive(time.Now().Add(c.patience))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", apiName(req.Key()), err)
 	}

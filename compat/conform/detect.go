@@ -52,14 +52,14 @@ func (t *Target) detect(versions *kmsg.ApiVersionsResponse) error {
 // fits reports whether the node serves exactly the profile's versions.
 func fits(p *compat.Profile, versions *kmsg.ApiVersionsResponse) bool {
 	for _, want := range p.APIs {
-		if have, ok := served(versions, want.API); !ok || have.MinVersion != want.Min || have.MaxVersion != want.Max {
+		if have, ok := serves(versions, want.API); !ok || have.MinVersion != want.Min || have.MaxVersion != want.Max {
 			return false
 		}
 	}
 	return true
 }
 
-func served(versions *kmsg.ApiVersionsResponse, api kraft.APIKey) (kmsg.ApiVersionsResponseApiKey, bool) {
+func serves(versions *kmsg.ApiVersionsResponse, api kraft.APIKey) (kmsg.ApiVersionsResponseApiKey, bool) {
 	for _, k := range versions.ApiKeys {
 		if k.ApiKey == int16(api) {
 			return k, true

@@ -91,7 +91,7 @@ func startQuorum(ctx context.Context, t *testing.T, x quorumUnderTest) *kafka.Qu
 
 // bumpEpoch asks for a vote that is not granted, in a newer epoch: the leader gives up its office.
 func bumpEpoch(ctx context.Context, address string, epoch kraft.Epoch) error {
-	c, err := dial(ctx, plain, address)
+	c, err := dial(ctx, &Options{}, address)
 	if err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func stateOf(ctx context.Context, t *testing.T, q *kafka.Quorum) quorumState {
 // registrations some time after an election, which the suite never asks for.
 func recordsSince(ctx context.Context, t *testing.T, s quorumState) (strange []string) {
 	t.Helper()
-	c, err := dial(ctx, plain, s.leaderAt)
+	c, err := dial(ctx, &Options{}, s.leaderAt)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func withoutVersion(id string) string {
 }
 
 // severity orders outcomes: what a row shows is the greatest of its versions.
-var severity = []string{"", string(Skipped), string(Passed), string(Inconclusive), string(Failed)}
+var severity = []string{"", string(Skipped), string(Passed), string(Known), string(Inconclusive), string(Failed)}
 
 func worse(a, b string) string {
 	if slices.Index(severity, a) > slices.Index(severity, b) {
@@ -65,7 +65,7 @@ func worse(a, b string) string {
 }
 
 // marks are the cells of a matrix in text.
-var marks = map[string]string{"": "", string(Skipped): "–", string(Passed): "✓", string(Inconclusive): "?", string(Failed): "✗"}
+var marks = map[string]string{"": "", string(Skipped): "–", string(Passed): "✓", string(Known): "†", string(Inconclusive): "?", string(Failed): "✗"}
 
 // WriteMarkdown writes the matrix of rules and targets as a Markdown table.
 func WriteMarkdown(w io.Writer, columns []Column) error {
@@ -97,8 +97,8 @@ var page = template.Must(template.New("matrix").Parse(`<!doctype html>
 body{font:14px/1.4 system-ui,sans-serif;margin:2em;color:#222;background:#fff}
 table{border-collapse:collapse}th,td{border-bottom:1px solid #ddd;padding:.25em .6em;text-align:left}
 thead th{position:sticky;top:0;background:#fff}td.pass{background:#e3f4e3}td.fail{background:#f7c6c6;font-weight:bold}
-td.inconclusive{background:#fbeec2}td.skip,td.{color:#999}code{font-size:13px}small{color:#666}
-@media(prefers-color-scheme:dark){body,thead th{background:#1b1b1b;color:#ddd}td.pass{background:#1e3a1e}td.fail{background:#6b1f1f}td.inconclusive{background:#5a4a14}}
+td.inconclusive,td.known{background:#fbeec2}td.skip,td.{color:#999}code{font-size:13px}small{color:#666}
+@media(prefers-color-scheme:dark){body,thead th{background:#1b1b1b;color:#ddd}td.pass{background:#1e3a1e}td.fail{background:#6b1f1f}td.inconclusive,td.known{background:#5a4a14}}
 </style>
 <h1>KRaft conformance</h1>
 <table><thead><tr><th>rule<th>level{{range .Columns}}<th>{{.Name}}<br><small>{{.Report.Summary}}</small>{{end}}</tr></thead>

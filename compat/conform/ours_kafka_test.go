@@ -92,14 +92,8 @@ func TestKafka_OurNodesKeepTheSameRules(t *testing.T) {
 			t.Fatal(err)
 		}
 		report, err := RunOwn(ctx, OwnOptions{
-			Options: Options{Address: q.Node(1).Listener, NodeID: 1, ClusterID: q.ClusterID, Release: "4.4.0"},
+			Options: Options{Address: q.Node(1).Listener, NodeID: 1, ClusterID: q.ClusterID, Release: "4.4.0", Restart: restarting(q)},
 			Voters:  map[kraft.NodeID]string{2: q.Node(2).Listener, 3: q.Node(3).Listener},
-			Restart: func(ctx context.Context) error {
-				if err := q.Kill(1); err != nil {
-					return err
-				}
-				return q.Restart(ctx, 1)
-			},
 		})
 		if err != nil {
 			t.Fatal(err)

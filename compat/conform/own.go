@@ -20,8 +20,7 @@ import (
 // voters, at whose addresses the suite listens.
 type OwnOptions struct {
 	Options
-	Voters  map[kraft.NodeID]string // the other voters' addresses, HOST:PORT
-	Restart func(context.Context) error
+	Voters map[kraft.NodeID]string // the other voters' addresses, HOST:PORT
 }
 
 // arrival is long enough for what must come after an election timeout or two.
@@ -125,7 +124,7 @@ func (w *own) connect() (*Target, error) {
 	t := &Target{Address: w.o.Address, Leader: kraft.NoNode, facts: w.facts}
 	deadline := time.Now().Add(3 * arrival)
 	for {
-		c, err := dial(w.ctx, w.o.dialer(), w.o.Address)
+		c, err := dial(w.ctx, &w.o.Options, w.o.Address)
 		if err == nil {
 			if w.conn != nil {
 				w.conn.close()

@@ -47,14 +47,8 @@ func TestKafka_PlaysItsPartInAQuorum(t *testing.T) {
 				t.Fatal(err)
 			}
 			report, err := RunOwn(ctx, OwnOptions{
-				Options: Options{Address: q.Node(1).Listener, NodeID: 1, ClusterID: q.ClusterID, Match: regexp.MustCompile(match), Release: release},
+				Options: Options{Address: q.Node(1).Listener, NodeID: 1, ClusterID: q.ClusterID, Match: regexp.MustCompile(match), Release: release, Restart: restarting(q)},
 				Voters:  map[kraft.NodeID]string{2: q.Node(2).Listener, 3: q.Node(3).Listener},
-				Restart: func(ctx context.Context) error {
-					if err := q.Kill(1); err != nil {
-						return err
-					}
-					return q.Restart(ctx, 1)
-				},
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -141,4 +135,19 @@ func deepCopy(v reflect.Value) reflect.Value {
 		c.Set(v)
 	}
 	return c
+}
+
+// restarting kills node 1 and starts it again.
+func restarting(q *kafka.Quorum) func(context.Context) error { return restartingNode(q, 1) }
+
+// restartingNode kills a node, if it runs, and starts it again.
+func restartingNode(q *kafka.Quorum, id kraft.NodeID) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if q.Running(id) {
+			if err := q.Kill(id); err != nil {
+				return err
+			}
+		}
+		return q.Restart(ctx, id)
+	}
 }

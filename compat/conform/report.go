@@ -15,7 +15,7 @@ func (r *Report) Verdict() Outcome {
 	switch {
 	case r.Count(Failed) > 0:
 		return Failed
-	case r.Count(Inconclusive) > 0, r.Count(Passed) == 0:
+	case r.Count(Inconclusive) > 0, r.Count(Passed)+r.Count(Known) == 0:
 		return Inconclusive
 	default:
 		return Passed
@@ -24,8 +24,12 @@ func (r *Report) Verdict() Outcome {
 
 // Summary is the run on one line.
 func (r *Report) Summary() string {
-	return fmt.Sprintf("%d cases: %d passed, %d failed, %d inconclusive, %d do not apply; %.1f s",
-		len(r.Results), r.Count(Passed), r.Count(Failed), r.Count(Inconclusive), r.Count(Skipped), r.Took.Seconds())
+	known := ""
+	if n := r.Count(Known); n > 0 {
+		known = fmt.Sprintf("%d known to end it, ", n)
+	}
+	return fmt.Sprintf("%d cases: %d passed, %d failed, %s%d inconclusive, %d do not apply; %.1f s",
+		len(r.Results), r.Count(Passed), r.Count(Failed), known, r.Count(Inconclusive), r.Count(Skipped), r.Took.Seconds())
 }
 
 // WriteText writes what a person reads: the target, each case that did not pass with what was said, why cases do not
@@ -108,7 +112,7 @@ func (r *Report) WriteJSON(w io.Writer) error {
 			"profile": t.Profile.Build, "detected": t.Detected,
 		},
 		"verdict": r.Verdict(), "passed": r.Count(Passed), "failed": r.Count(Failed), "inconclusive": r.Count(Inconclusive),
-		"skipped": r.Count(Skipped), "seconds": r.Took.Seconds(), "cases": results,
+		"known": r.Count(Known), "skipped": r.Count(Skipped), "seconds": r.Took.Seconds(), "cases": results,
 	})
 }
 
@@ -132,6 +136,7 @@ type (
 		Failure *junitMessage `xml:"failure,omitempty"`
 		Error   *junitMessage `xml:"error,omitempty"`
 		Skipped *junitMessage `xml:"skipped,omitempty"`
+		Out     string        `xml:"system-out,omitempty"`
 	}
 	junitMessage struct {
 		Message string `xml:"message,attr"`
@@ -160,6 +165,8 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 			}
 		case Skipped:
 			c.Skipped = &junitMessage{Message: x.Why}
+		case Known:
+			c.Out = "known: " + x.Why
 		case Passed:
 		}
 		suite.Cases = append(suite.Cases, c)

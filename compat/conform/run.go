@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/understudy-kafka/understudy/kraft"
@@ -22,6 +23,12 @@ type Options struct {
 	Dial      Dialer         // nil: plain TCP
 	Patience  time.Duration  // for an answer; 0: 10 s
 	Progress  func(done, of int, r *Result)
+
+	Hostility Hostility                   // beyond what any client may ask
+	Restart   func(context.Context) error // kills the target, if it lives, and starts it again on its data; Killers need it
+	Dying     time.Duration               // how long a doomed node may go on answering; 0: 1.5 s
+
+	strike Dialer // of hostile connections; nil: Dial
 }
 
 func (o *Options) dialer() Dialer {
@@ -70,32 +77,42 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	cases := o.choose(Cases(target.Profile))
-	if len(cases) == 0 {
+	attacks := slices.DeleteFunc(o.Hostility.choose(Attacks(target.Profile)), func(a Attack) bool { return !o.matches(a.ID) })
+	if len(cases)+len(attacks) == 0 {
 		return nil, ErrNoCase
 	}
 	report := &Report{Target: target, Began: began}
+	add := func(result Result) {
+		report.Results = append(report.Results, result)
+		if o.Progress != nil {
+			o.Progress(len(report.Results), len(cases)+len(attacks), &result)
+		}
+	}
 	for i := range cases {
 		result := o.runCase(ctx, &cases[i], &target)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		report.Results = append(report.Results, result)
-		if o.Progress != nil {
-			o.Progress(i+1, len(cases), &report.Results[i])
-		}
+		add(result)
 	}
-	report.Target, report.Took = target, time.Since(began)
+	report.Target = target
+	if err := o.attack(ctx, attacks, target, add); err != nil {
+		return nil, err
+	}
+	report.Took = time.Since(began)
 	return report, nil
 }
 
 func (o *Options) choose(all []Case) (chosen []Case) {
 	for _, c := range all {
-		if o.Match == nil || o.Match.MatchString(c.ID) {
+		if o.matches(c.ID) {
 			chosen = append(chosen, c)
 		}
 	}
 	return chosen
 }
+
+func (o *Options) matches(id string) bool { return o.Match == nil || o.Match.MatchString(id) }
 
 // runCase asks a case. A failure counts only if the quorum was the same before and after it.
 func (o *Options) runCase(ctx context.Context, c *Case, target **Target) (r Result) {

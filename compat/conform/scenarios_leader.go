@@ -248,7 +248,7 @@ func heldBackOnce(w *own) error {
 	if err := w.replicateAs("$a"); err != nil {
 		return err
 	}
-	other, err := dial(w.ctx, w.o.dialer(), w.o.Address)
+	other, err := dial(w.ctx, &w.o.Options, w.o.Address)
 	if err != nil {
 		return err
 	}

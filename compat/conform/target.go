@@ -81,7 +81,7 @@ func discover(ctx context.Context, o *Options) (*Target, error) {
 }
 
 func discoverOnce(ctx context.Context, o *Options) (*Target, error) {
-	c, err := dial(ctx, o.dialer(), o.Address)
+	c, err := dial(ctx, o, o.Address)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +163,7 @@ func (t *Target) askCluster(ctx context.Context, o *Options) {
 	if o.NodeID >= 0 {
 		t.facts["node"] = int64(o.NodeID)
 	}
-	c, err := dial(ctx, o.dialer(), o.Address)
+	c, err := dial(ctx, o, o.Address)
 	if err != nil {
 		return
 	}
@@ -199,7 +199,7 @@ func (t *Target) askQuorum(ctx context.Context, c *client, o *Options, endpoint 
 		if endpoint == "" {
 			return nil
 		}
-		other, err := dial(ctx, o.dialer(), endpoint)
+		other, err := dial(ctx, o, endpoint)
 		if err != nil {
 			return nil // what only the leader tells stays unknown
 		}

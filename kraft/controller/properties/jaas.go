@@ -18,13 +18,17 @@ type login struct {
 
 const plainModule = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
-// jaas reads plain.sasl.jaas.config, which stands under the listener's prefix or, as Kafka also takes it, without. The name of the
-// property that counts comes with it.
+// jaas reads a listener's plain.sasl.jaas.config, which stands under its prefix or, as Kafka also takes it, without, and a client's
+// sasl.jaas.config. The name of the property that counts comes with it.
 func (l listenerSource) jaas() (string, login) {
-	name := l.name("plain.sasl.jaas.config")
+	property := "plain.sasl.jaas.config"
+	if l.prefix == "" {
+		property = "sasl.jaas.config"
+	}
+	name := l.name(property)
 	text, ok := l.lookup(name)
 	if !ok {
-		l.refuse(l.prefix+"plain.sasl.jaas.config", "is not set: SASL PLAIN needs user names and passwords (a JAAS file of its own is not supported)")
+		l.refuse(l.prefix+property, "is not set: SASL PLAIN needs user names and passwords (a JAAS file of its own is not supported)")
 		return name, login{}
 	}
 	entry, err := parseJAAS(text)

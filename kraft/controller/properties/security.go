@@ -13,8 +13,8 @@ import (
 // listener.name.NAME. for one listener, in lower case, which counts more than the one without (KIP-103).
 func (s *source) guard(n *Node, protocols map[string]secure.Protocol) {
 	first := n.ControllerNames[0]
-	mechanism := s.text("sasl.mechanism.controller.protocol", "GSSAPI")
-	n.Outgoing = s.prefixed(first).outgoing(protocols[first], mechanism)
+	const property = "sasl.mechanism.controller.protocol"
+	n.Outgoing = s.prefixed(first).outgoing(protocols[first], property, s.text(property, "GSSAPI"))
 	n.Incoming = map[string]secure.Config{}
 	for _, l := range n.Listeners {
 		if slices.Contains(n.ControllerNames, l.Name) {
@@ -23,10 +23,10 @@ func (s *source) guard(n *Node, protocols map[string]secure.Protocol) {
 	}
 }
 
-// listenerSource reads the properties of one listener.
+// listenerSource reads the properties of one listener, or of a client.
 type listenerSource struct {
 	*source
-	prefix string
+	prefix string // "": of a client
 }
 
 func (s *source) prefixed(name string) listenerSource {
@@ -44,7 +44,7 @@ func (l listenerSource) name(name string) string {
 
 func (l listenerSource) get(name string) (string, bool) { return l.lookup(l.name(name)) }
 
-func (l listenerSource) outgoing(p secure.Protocol, mechanism string) secure.Config {
+func (l listenerSource) outgoing(p secure.Protocol, property, mechanism string) secure.Config {
 	c := secure.Config{Protocol: p}
 	if p.TLS() {
 		c.TLS = l.tls()
@@ -57,12 +57,12 @@ func (l listenerSource) outgoing(p secure.Protocol, mechanism string) secure.Con
 	}
 	if p.SASL() {
 		if mechanism != "PLAIN" {
-			l.refuse("sasl.mechanism.controller.protocol", "is %s: of the mechanisms of SASL only PLAIN is supported", mechanism)
+			l.refuse(property, "is %s: of the mechanisms of SASL only PLAIN is supported", mechanism)
 		}
 		property, login := l.jaas()
 		c.SASL.Username, c.SASL.Password = login.username, login.password
 		if l.err == nil && login.username == "" {
-			l.refuse(property, "has no username: this node could not show controllers who it is")
+			l.refuse(property, "has no username, so nobody would be shown who this is")
 		}
 	}
 	return c
