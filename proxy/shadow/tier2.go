@@ -69,7 +69,9 @@ func (s *second) software(id kraft.NodeID, name, version string) {
 	if name != javaClient && name != ownClient {
 		version = name + " " + version
 	}
-	s.Release(id, version)
+	if s.Release(id, version) { // what it did since its restart was judged by the rules of another
+		s.held = slices.DeleteFunc(s.held, func(f Finding) bool { return f.Node == id })
+	}
 }
 
 // request passes on a request of the raft layer.

@@ -61,6 +61,7 @@ type Checker struct {
 	world    world
 	judges   []*judge
 	profiles map[kraft.NodeID]compat.Profile
+	preVotes map[kraft.NodeID]bool // that can be asked for pre-votes, as they have said since they were started
 	held     []held
 
 	latest    map[pair]latest            // requests, by who sent them to whom
@@ -98,19 +99,36 @@ func New(o Options) *Checker {
 	if o.Settle == 0 {
 		o.Settle = 5 * time.Second
 	}
-	c := &Checker{options: o, profiles: map[kraft.NodeID]compat.Profile{}, downloads: map[kraft.NodeID]*download{}, latest: map[pair]latest{}}
+	c := &Checker{options: o, profiles: map[kraft.NodeID]compat.Profile{}, preVotes: map[kraft.NodeID]bool{}, downloads: map[kraft.NodeID]*download{}, latest: map[pair]latest{}}
 	c.world.dirs, c.world.votersAt = map[kraft.NodeID]kraft.DirectoryID{}, -1
 	return c
 }
 
-// Release says which release of Kafka a node is. A node of a release without a profile is not judged.
-func (c *Checker) Release(id kraft.NodeID, release string) {
-	if p, err := compat.ByRelease(release); err == nil {
-		c.profiles[id] = p
-		return
+// Release says which release of Kafka a node is. A node of a release without a profile is not judged. One that comes back as another
+// release is judged anew; changed says that what it did since its restart was judged by the wrong rules.
+func (c *Checker) Release(id kraft.NodeID, release string) (changed bool) {
+	p, err := compat.ByRelease(release)
+	before, known := c.profiles[id]
+	if changed = known && (err != nil || p.Build != before.Build); changed {
+		for _, j := range c.judges {
+			if j.id == id {
+				j.end("another release")
+			}
+		}
 	}
-	delete(c.profiles, id)
+	if err != nil {
+		delete(c.profiles, id)
+		delete(c.preVotes, id)
+		return changed
+	}
+	c.profiles[id] = p
+	vote, ok := p.Range(kraft.VoteAPI)
+	c.preVotes[id] = ok && vote.Max >= preVoteVersion
+	return changed
 }
+
+// preVoteVersion is the first version of Vote that can ask for a pre-vote (KIP-996).
+const preVoteVersion = 2
 
 func (c *Checker) profile(id kraft.NodeID) compat.Profile { return c.profiles[id] }
 

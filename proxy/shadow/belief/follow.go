@@ -222,7 +222,9 @@ func (j *judge) closed(conn ConnID) {
 	w.fetch = nil
 	if w.conns[conn] {
 		w.alive--
-		w.gone = w.gone || w.alive == 0
+		if w.gone = w.gone || w.alive == 0; w.gone {
+			delete(j.c.preVotes, j.id) // it may come back as another release
+		}
 	}
 	delete(w.conns, conn)
 	if len(j.set) > 0 {

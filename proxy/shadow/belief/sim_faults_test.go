@@ -184,7 +184,7 @@ func (n *simNode) probe(target *simNode, to kraft.Destination) {
 		switch {
 		case !n.up || n.life != life:
 		case !target.up || n.s.r.IntN(5) == 0:
-			n.fails(simRequest{key: wire.KeyAPIVersions, dest: to})
+			n.fails(simRequest{key: wire.KeyAPIVersions, dest: to}, kraft.BrokerNotAvailable)
 		default:
 			n.receive(&kraft.ReceiveAPIVersionsResponse{
 				Response: kraft.Response{From: to.Record, CorrelationID: to.CorrelationID}, HasKRaftVersion: true, KRaftVersions: kraft.VersionRange{Max: 1},

@@ -30,6 +30,7 @@ type sim struct {
 	number  uint64
 	profile compat.Profile
 	dynamic bool
+	mixed   bool  // the nodes are of several releases
 	slow    int64 // the mean of a leg
 	seen    int
 	found   []Divergence
@@ -87,6 +88,8 @@ type simNode struct {
 	polling   int64 // when the next turn is; 0: none is planned
 	voter     bool
 	operators []*simLink
+	profile   compat.Profile
+	old       bool // of a release that knows no PreVote
 
 	honest    kraft.QuorumStateMachine
 	honestLog kraft.LogView
@@ -112,6 +115,7 @@ type simRequest struct {
 	version int16
 	dest    kraft.Destination
 	body    []byte
+	unknown bool // the server knows no version of it that says all
 }
 
 type simAsk struct {
@@ -157,12 +161,12 @@ func newSim(t testing.TB, seed uint64, release string, voters, observers int, dy
 		} else {
 			cfg.StaticVoters = kraft.NewVoterSet(set...)
 		}
-		n := &simNode{s: s, id: id, config: cfg, log: memlog.New(), voter: i < voters}
+		n := &simNode{s: s, id: id, config: cfg, log: memlog.New(), voter: i < voters, profile: p}
 		if dynamic && n.voter {
 			n.log.AddSnapshot(kraft.BootstrapSnapshot, 100, kraft.SnapshotContents{KRaftVersion: 1, HasKRaftVersion: true, Voters: kraft.NewVoterSet(set...), HasVoters: true})
 		}
 		s.nodes = append(s.nodes, n)
-		s.c.Release(id, release)
+		n.introduce()
 	}
 	return s
 }
@@ -192,7 +196,7 @@ func (s *sim) run(messages int) {
 	if s.operated {
 		s.after(s.r.Int64N(3_000_000), s.operate)
 	}
-	for end := s.now + 120_000_000; s.seen < messages && s.now < end && len(s.queue) > 0 && len(s.found) == 0; {
+	for end := s.now + 120_000_000; s.seen < messages && s.now < end && len(s.queue) > 0 && !s.blamed(); {
 		e := heap.Pop(&s.queue).(simEvent)
 		s.now = e.at
 		e.do()
@@ -228,6 +232,7 @@ func (n *simNode) crash() {
 	n.links = map[kraft.NodeID]*simLink{}
 	n.s.after(20_000+n.s.r.Int64N(500_000), func() {
 		n.log.Crash(n.s.r.IntN(2) == 0)
+		n.upgrade()
 		n.start()
 	})
 }
@@ -250,17 +255,17 @@ func (n *simNode) lose(l *simLink) {
 	})
 	if r := l.flying; r != nil {
 		l.flying = nil
-		n.fails(*r)
+		n.fails(*r, kraft.BrokerNotAvailable)
 	}
 	n.s.after(n.s.leg(), func() { n.leave(l) })
 }
 
 // fails lets the node learn that there will be no answer.
-func (n *simNode) fails(r simRequest) {
+func (n *simNode) fails(r simRequest, why kraft.ErrorCode) {
 	life := n.life
 	n.s.after(n.s.leg(), func() {
 		if n.up && n.life == life {
-			n.receive(&kraft.RequestFailed{Response: kraft.Response{From: r.dest.Record, CorrelationID: r.dest.CorrelationID, Error: kraft.BrokerNotAvailable}, API: kraft.APIKey(r.key)})
+			n.receive(&kraft.RequestFailed{Response: kraft.Response{From: r.dest.Record, CorrelationID: r.dest.CorrelationID, Error: why}, API: kraft.APIKey(r.key)})
 		}
 	})
 }
@@ -447,10 +452,10 @@ func (n *simNode) send(action kraft.Action, key int16, to kraft.Destination) {
 		n.probe(target, to)
 		return
 	}
-	ranged, _ := n.s.profile.Range(kraft.APIKey(key))
+	version := min(n.speaks(key), target.speaks(key))
 	sender := wire.Sender{ClusterID: "sim"}
-	body, err := sender.AppendSend(nil, action, ranged.Max)
-	if err != nil {
+	body, err := sender.AppendSend(nil, action, version)
+	if err != nil && !n.s.mixed {
 		n.s.t.Fatal(err)
 	}
 	l := n.links[target.id]
@@ -458,7 +463,7 @@ func (n *simNode) send(action kraft.Action, key int16, to kraft.Destination) {
 		l = &simLink{to: target}
 		n.links[target.id] = l
 	}
-	l.unsent = append(l.unsent, simRequest{key: key, version: ranged.Max, dest: to, body: body})
+	l.unsent = append(l.unsent, simRequest{key: key, version: version, dest: to, body: body, unknown: err != nil})
 	n.leave(l)
 }
 
@@ -470,13 +475,18 @@ func (n *simNode) leave(l *simLink) {
 	s := n.s
 	if !l.to.up {
 		for _, r := range l.unsent {
-			n.fails(r)
+			n.fails(r, kraft.BrokerNotAvailable)
 		}
 		l.unsent = nil
 		return
 	}
 	r := l.unsent[0]
 	l.unsent = l.unsent[1:]
+	if r.unknown {
+		n.fails(r, kraft.UnsupportedVersion)
+		n.leave(l)
+		return
+	}
 	l.flying = &r
 	l.waiting++
 	flight, life := l.waiting, n.life
@@ -484,6 +494,7 @@ func (n *simNode) leave(l *simLink) {
 		s.conns++
 		l.open, l.conn, l.life, l.arrives = true, ConnID{0, s.conns}, l.to.life, 0
 		l.midway = s.seen+1 < s.begin
+		n.introduce()
 	}
 	conn := l.conn
 	s.after(s.leg(), func() {

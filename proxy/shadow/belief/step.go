@@ -144,6 +144,13 @@ func (j *judge) expand(h *hypothesis, e effort, emit func(*hypothesis)) {
 			}
 		}
 	}
+	for i := range h.sent {
+		if s := &h.sent[i]; s.said.preVote && !j.c.preVotes[s.record] && h.m.Awaits(s.record, s.correlation) {
+			next := j.clone(h)
+			j.unasked(next, i)
+			then(next)
+		}
+	}
 	for i := range h.open {
 		s := &h.open[i]
 		if s.hidden() {
@@ -167,6 +174,15 @@ func (j *judge) expand(h *hypothesis, e effort, emit func(*hypothesis)) {
 		j.surprise(h, surprise)
 		j.recalls(h, surprise)
 	}
+}
+
+// unasked lets the node learn that a voter cannot be asked for a pre-vote: its own network client tells it, and nothing leaves
+// (Kafka: VoteRequest.Builder.build throws UnsupportedVersionException).
+func (j *judge) unasked(h *hypothesis, i int) {
+	s := h.sent[i]
+	h.sent = slices.Delete(h.sent, i, i+1)
+	about := kraft.Response{From: s.record, CorrelationID: s.correlation, Error: kraft.UnsupportedVersion}
+	j.event(h, &kraft.RequestFailed{Response: about, API: kraft.VoteAPI}, idle)
 }
 
 // overslept follows a node whose timer has run out by the time it acts on a message that it took: the timer comes first. h is
