@@ -9,6 +9,7 @@ import (
 type wires struct {
 	asked []*crossing     // requests to it without an answer
 	fetch *crossing       // its last Fetch, if nothing came to it since
+	reign reign           // what it has answered as a leader
 	conns map[ConnID]bool // open connections that it has an end of; true: it was heard on it
 	alive int             // those that it was heard on
 	gone  bool            // all of them have ended
@@ -19,6 +20,7 @@ type wires struct {
 	stated    kraft.Epoch // the latest that the node has answered with since it was started
 	unclear   bool
 	restarted bool  // and has not said since which disk it has
+	proofs    int   // answers that are explained since judging began with a guess
 	settled   int64 // until when messages that were not seen may show, in nanoseconds since the Unix epoch
 }
 
@@ -103,7 +105,7 @@ func (j *judge) anchorAtAnswer(x *crossing) {
 		h.view.Epochs = kraft.EpochCache{{Epoch: f.said.last, Start: 0}}
 	}
 	h.flushed = at
-	h.unvoted = f.said.epoch
+	h.unvoted, h.since = f.said.epoch, f.said.last
 	h.stored = kraft.QuorumState{Epoch: f.said.epoch, Leader: said.LeaderID, Voted: kraft.NoReplica}
 	var set []*hypothesis
 	j.boot(h, func(begun *hypothesis) {
@@ -139,6 +141,7 @@ func (h *hypothesis) reached(f *crossing) {
 func (j *judge) begin(set []*hypothesis, began *crossing) {
 	j.window.clear(j)
 	j.set, j.trial, j.lossyAt = set, began != nil, 0
+	j.wire.proofs = 0
 	j.wire.began, j.wire.drained = began, map[kraft.NodeID]bool{}
 	if began != nil { // it has left
 		j.wire.drained[began.to] = true
@@ -153,7 +156,7 @@ func (j *judge) end(why string) {
 		j.free(h)
 	}
 	j.window.clear(j)
-	j.set, j.trial, j.why, j.wire.fetch = j.set[:0], false, why, nil
+	j.set, j.trial, j.why, j.wire.fetch, j.wire.reign = j.set[:0], false, why, nil, reign{}
 }
 
 // nowhereDisk stands for a directory id that is not known yet.

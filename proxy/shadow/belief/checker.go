@@ -59,6 +59,7 @@ type Checker struct {
 	decoder  wire.Decoder
 	requests kraft.RequestID
 	world    world
+	census   census
 	judges   []*judge
 	profiles map[kraft.NodeID]compat.Profile
 	preVotes map[kraft.NodeID]bool // that can be asked for pre-votes, as they have said since they were started
@@ -100,7 +101,7 @@ func New(o Options) *Checker {
 		o.Settle = 5 * time.Second
 	}
 	c := &Checker{options: o, profiles: map[kraft.NodeID]compat.Profile{}, preVotes: map[kraft.NodeID]bool{}, downloads: map[kraft.NodeID]*download{}, latest: map[pair]latest{}}
-	c.world.dirs, c.world.votersAt = map[kraft.NodeID]kraft.DirectoryID{}, -1
+	c.world.dirs, c.world.votersAt, c.world.leader = map[kraft.NodeID]kraft.DirectoryID{}, -1, kraft.NoNode
 	return c
 }
 
@@ -141,6 +142,10 @@ func (c *Checker) Message(m *Message) {
 	}
 	if !c.world.known {
 		c.world.learn(x)
+		if ids := c.census.observe(x); !c.world.known && ids != nil {
+			c.world.leader = ids[0]
+			c.world.list(ids)
+		}
 		if c.world.nameless() {
 			c.world.name()
 		}
@@ -220,6 +225,7 @@ func (c *Checker) undecoded(m *Message) {
 // Closed takes in the end of a connection.
 func (c *Checker) Closed(conn ConnID) {
 	if !c.world.known {
+		c.census.closed(conn)
 		c.holdOther(held{kind: heldClose, conn: conn})
 		return
 	}
@@ -231,6 +237,7 @@ func (c *Checker) Closed(conn ConnID) {
 // Blind takes in that something about a node was missed.
 func (c *Checker) Blind(id kraft.NodeID, why string, at int64) {
 	if !c.world.known {
+		c.census.known = false
 		c.holdOther(held{kind: heldBlind, node: id, why: why, message: Message{At: at}})
 		return
 	}
@@ -252,6 +259,7 @@ func (c *Checker) hold(m *Message) {
 func (c *Checker) holdOther(h held) {
 	if len(c.held) >= maxHeld || c.heldSize > maxHeldBytes {
 		c.held, c.heldSize, c.gaveUp = nil, 0, true
+		c.census.known = false
 	}
 	c.held = append(c.held, h)
 }

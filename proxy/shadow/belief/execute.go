@@ -73,7 +73,7 @@ func (s *askedSlot) has(a *answer) bool {
 }
 
 func (a *answer) same(b *answer) bool {
-	return a.valid == b.valid && a.some == b.some && a.said.top == b.said.top && a.said.err == b.said.err &&
+	return a.vague == b.vague && a.valid == b.valid && a.some == b.some && a.said.top == b.said.top && a.said.err == b.said.err &&
 		a.said.leader == b.said.leader && a.said.epoch == b.said.epoch && a.said.granted == b.said.granted &&
 		a.said.hw == b.said.hw && a.said.diverge == b.said.diverge && a.said.snapshot == b.said.snapshot &&
 		slices.Equal(a.said.ends, b.said.ends)
@@ -212,7 +212,9 @@ func (h *hypothesis) replied(action kraft.Action) bool {
 		return true
 	}
 	s.parked, s.open = false, false
-	s.note(answerOf(action))
+	a := answerOf(action)
+	a.vague = a.leads && s.x.key == wire.KeyFetch && s.x.said.last < h.since
+	s.note(a)
 	return true
 }
 

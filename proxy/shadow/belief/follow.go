@@ -76,8 +76,14 @@ func (j *judge) saw(x *crossing) {
 		j.blind("a voter that adds or removes itself", x.nanos)
 	}
 	j.identified(x)
-	if len(j.set) == 0 && !x.reply {
+	switch {
+	case len(j.set) > 0:
+	case !x.reply:
 		j.anchorAtRequest(x)
+	case asked != nil && x.key == wire.KeyFetch:
+		j.rules(x, asked)
+		j.unjudged(j.why)
+		return
 	}
 	if len(j.set) == 0 || x.reply && asked == nil {
 		j.unjudged(j.why)
@@ -124,17 +130,18 @@ func (j *judge) explainSeen(x *crossing, asked *crossing) {
 		j.stats.Judged++
 		j.stats.Beliefs += uint64(len(j.set))
 		j.stats.MostBelef = max(j.stats.MostBelef, len(j.set))
-		if j.trial && !x.reply && x.key == wire.KeyFetch && !s.old {
-			j.trial = false
-		}
+		j.proven(x, asked, s.old)
 		if slices.ContainsFunc(j.set, func(h *hypothesis) bool { return h.blind }) {
-			j.end("a snapshot whose contents were not seen")
+			j.end("what went before judging began, or a snapshot whose contents were not seen")
 		}
 	case x.reply && j.wire.restarted:
 		j.end("a node that may have another disk since it was started")
 		j.unjudged(j.why)
 	case describesLeader(x):
 		j.end("a leader that describes itself anew")
+		j.unjudged(j.why)
+	case before[0].reigned && changesVoters(x):
+		j.end("a change of the voters that began before judging did")
 		j.unjudged(j.why)
 	case !x.reply && x.key == wire.KeyUpdateRaftVoter:
 		j.end("a node that describes itself anew")
@@ -156,11 +163,40 @@ func (j *judge) explainSeen(x *crossing, asked *crossing) {
 	}
 }
 
+// enoughProofs is how many answers of a leader that was known by its answers only have to be explained.
+const enoughProofs = 8
+
+// proven takes in that a message is explained. A guess that judging began with is confirmed by a Fetch of a follower, or by answers of a
+// leader to requests that came since.
+func (j *judge) proven(x, asked *crossing, old bool) {
+	switch {
+	case !j.trial || x.key != wire.KeyFetch || old:
+	case !x.reply:
+		j.trial = false
+	case asked != nil && j.wire.began != nil && asked.id > j.wire.began.id:
+		j.wire.proofs++
+		j.trial = j.wire.proofs < enoughProofs
+	}
+}
+
 // describesLeader reports whether a leader has begun its epoch by writing the voters anew: it does if it can be reached elsewhere than
 // recorded, which nobody but itself knows.
 func describesLeader(x *crossing) bool {
 	for i := range x.said.batches {
 		if c := x.said.batches[i].Control; len(c) > 1 && c[0].Type == kraft.LeaderChangeRecord {
+			return true
+		}
+	}
+	return false
+}
+
+// changesVoters reports whether an answer shows a set of voters, or what becomes of a request to change it.
+func changesVoters(x *crossing) bool {
+	if x.reply && (x.key == wire.KeyAddRaftVoter || x.key == wire.KeyRemoveRaftVoter || x.key == wire.KeyUpdateRaftVoter) {
+		return true
+	}
+	for i := range x.said.batches {
+		if slices.ContainsFunc(x.said.batches[i].Control, func(r kraft.ControlRecord) bool { return r.Type == kraft.VotersRecord }) {
 			return true
 		}
 	}
@@ -215,6 +251,7 @@ func (j *judge) closed(conn ConnID) {
 	}
 	for i := 0; i < len(w.asked); i++ {
 		if w.asked[i].conn == conn {
+			w.reign.closedUnanswered(w.asked[i])
 			w.asked = append(w.asked[:i:i], w.asked[i+1:]...)
 			i--
 		}
@@ -233,7 +270,7 @@ func (j *judge) closed(conn ConnID) {
 }
 
 func (j *judge) revived() {
-	j.wire.unclear, j.wire.restarted, j.wire.stated = false, true, 0
+	j.wire.unclear, j.wire.restarted, j.wire.stated, j.wire.reign = false, true, 0, reign{}
 	if len(j.set) > 0 {
 		j.advance(step{kind: stepRevived})
 	}
@@ -242,6 +279,7 @@ func (j *judge) revived() {
 // blind takes in that something was missed.
 func (j *judge) blind(why string, at int64) {
 	j.missed(at)
+	j.wire.reign = reign{}
 	if len(j.set) > 0 {
 		j.end(why)
 	}

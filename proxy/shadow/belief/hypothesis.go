@@ -20,6 +20,8 @@ type hypothesis struct {
 	// unvoted: judging began in this epoch with a follower, and who it had voted for before is not known. 0: none.
 	unvoted kraft.Epoch
 	blank   bool // the disk was formatted without voters
+	since   kraft.Epoch // the log's epochs before this one are not known
+	reigned bool        // judging began when it led already: what it says of voters that are to change is not known
 
 	soon []kraft.Timer // timers that were set to run out at once
 
@@ -46,6 +48,7 @@ type askedSlot struct {
 	closed   bool     // its connection has ended: nobody will see the answer
 	passive  bool     // in this state it changes nothing; could has what it is answered then
 	observer bool     // a Fetch of an observer: all that it changes is what the leader knows of observers
+	before   bool     // it came before judging began: any answer will do
 	serial   uint32   // of the state that passive is true of
 	could    []answer // what it may have been answered since it came
 }
@@ -72,6 +75,7 @@ type openSlot struct {
 
 // answer is a reply that the machine gives, as far as it is compared.
 type answer struct {
+	vague bool // it depends on epochs of the log that are not known
 	said  content
 	valid bool // a Fetch from a leader at a position of its log
 	some  bool // there are records for it

@@ -34,8 +34,11 @@ func (j *judge) accept(next []*hypothesis, h *hypothesis, x *crossing) (_ []*hyp
 
 func (j *judge) acceptReply(h *hypothesis, x *crossing) bool {
 	i := h.askedOn(x.conn)
-	if i < 0 || len(h.asked[i].could) == 0 {
+	if i < 0 || len(h.asked[i].could) == 0 && !h.asked[i].before {
 		return false
+	}
+	if h.asked[i].before {
+		return j.acceptAny(h, i, x)
 	}
 	if len(x.said.batches) > 0 && !j.extend(h, x.said.batches) {
 		return false
@@ -47,6 +50,23 @@ func (j *judge) acceptReply(h *hypothesis, x *crossing) bool {
 	if !s.taken && s.observer {
 		j.event(h, s.x.event, idle)
 		i = h.askedOn(x.conn)
+	}
+	if h.asked[i].x.key == wire.KeyFetch && x.said.err == kraft.None && x.said.top == kraft.None && h.asked[i].x.said.last < h.since {
+		h.blind = true // whether it counts as progress depends on what is not known
+	}
+	j.settle(h, i)
+	return true
+}
+
+// acceptAny takes the answer to a request that came before judging began. It may have been taken then, and what it was answered is what was
+// right at that time.
+func (j *judge) acceptAny(h *hypothesis, i int, x *crossing) bool {
+	if !h.asked[i].taken {
+		j.take(h, i)
+		i = h.askedOn(x.conn)
+	}
+	if h.dead || i < 0 || len(x.said.batches) > 0 && !j.extend(h, x.said.batches) {
+		return false
 	}
 	j.settle(h, i)
 	return true
@@ -87,6 +107,9 @@ func (a *answer) explainsFetch(c *content, s *askedSlot) bool {
 	if a.leads && c.snapshot != nowhere {
 		covered := asked.offset == 0 || asked.offset < c.logStart || asked.last < c.snapshot.Epoch || asked.offset <= c.snapshot.Offset
 		return covered && !c.records && c.diverge == nowhere && c.hw == a.said.hw && (c.snapshot.Offset <= c.hw || c.hw < 0)
+	}
+	if a.vague {
+		return c.hw == a.said.hw
 	}
 	if c.hw != a.said.hw || c.diverge != a.said.diverge || c.snapshot != a.said.snapshot {
 		return false

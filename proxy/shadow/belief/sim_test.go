@@ -196,7 +196,13 @@ func (s *sim) run(messages int) {
 	if s.operated {
 		s.after(s.r.Int64N(3_000_000), s.operate)
 	}
-	for end := s.now + 120_000_000; s.seen < messages && s.now < end && len(s.queue) > 0 && !s.blamed(); {
+	end := s.now + 120_000_000
+	s.play(func() bool { return s.seen < messages && s.now < end })
+}
+
+// play goes on while there is something to do, and nobody was blamed.
+func (s *sim) play(on func() bool) {
+	for on() && len(s.queue) > 0 && !s.blamed() {
 		e := heap.Pop(&s.queue).(simEvent)
 		s.now = e.at
 		e.do()

@@ -138,7 +138,7 @@ func (j *judge) expand(h *hypothesis, e effort, emit func(*hypothesis)) {
 			}
 			if j.mayBeLonger(h, s.x) {
 				next = j.clone(h)
-				next.lengthen(s.x.said.offset+1, s.x.said.last)
+				j.grow(next, s.x.said.offset+1, s.x.said.last)
 				j.take(next, i)
 				then(next)
 			}
@@ -204,11 +204,24 @@ func early(e effort) uint8 { return min(e.early, 1) }
 
 // mayBeLonger reports whether a vote depends on the end of a log that is not known.
 func (j *judge) mayBeLonger(h *hypothesis, x *crossing) bool {
-	if _, ok := x.event.(*kraft.ReceiveVoteRequest); !ok || !h.openTail {
+	_, leads := h.leads()
+	if _, ok := x.event.(*kraft.ReceiveVoteRequest); !ok || !h.openTail && !leads {
 		return false
 	}
 	last, _ := h.view.Epochs.Last()
 	return x.said.last == last && x.said.offset >= h.view.End
+}
+
+// grow is lengthen, or what a leader has appended that nobody saw.
+func (j *judge) grow(h *hypothesis, end kraft.Offset, epoch kraft.Epoch) {
+	if _, leads := h.leads(); leads {
+		j.appendServed(h, &kraft.Batch{Base: h.view.End, Last: end - 1, Epoch: epoch, Size: 1})
+		if h.tail != nil {
+			h.tail.Size = 0 // which batches they are is not known
+		}
+		return
+	}
+	h.lengthen(end, epoch)
 }
 
 // lengthen adds records that a leader wrote and that nobody was served before it left office.

@@ -14,6 +14,7 @@ type world struct {
 	dynamic     bool         // kraft.version 1: the voters have directory ids
 	known       bool
 	ids         []kraft.NodeID // that any set of voters had
+	leader      kraft.NodeID   // that led when the first message was seen: nothing shows its directory id until it leads no more
 }
 
 func (w *world) directory(key kraft.ReplicaKey) {
@@ -53,7 +54,7 @@ func (w *world) name() {
 	for i := range w.voters.Len() {
 		id := w.voters.At(i).Key.ID
 		ids = append(ids, id)
-		w.known = w.known && !w.dirs[id].IsZero()
+		w.known = w.known && (!w.dirs[id].IsZero() || id == w.leader)
 	}
 	if w.known {
 		w.list(ids)
@@ -66,7 +67,8 @@ func (w *world) nameless() bool {
 		return false
 	}
 	for i := range w.voters.Len() {
-		if w.voters.At(i).Key.DirectoryID.IsZero() {
+		key := w.voters.At(i).Key
+		if key.DirectoryID.IsZero() || key.DirectoryID == nowhereDisk && !w.dirs[key.ID].IsZero() {
 			return true
 		}
 	}
@@ -113,7 +115,9 @@ func (w *world) list(ids []kraft.NodeID) {
 		w.meet(id)
 		v := kraft.Voter{Key: kraft.ReplicaKey{ID: id}, Endpoints: made(id), Versions: kraft.VersionRange{Max: 1}}
 		if w.dynamic {
-			v.Key.DirectoryID = w.dirs[id]
+			if v.Key.DirectoryID = w.dirs[id]; v.Key.DirectoryID.IsZero() && id == w.leader {
+				v.Key.DirectoryID = nowhereDisk
+			}
 		}
 		voters = append(voters, v)
 	}
