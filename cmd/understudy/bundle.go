@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/understudy-kafka/understudy/kraft"
 	"github.com/understudy-kafka/understudy/proxy/shadow"
 	"github.com/understudy-kafka/understudy/recordings"
 )
@@ -33,7 +34,9 @@ type bundle struct {
 	Frames      int              `json:"frames"` // of the core
 	FaultAsPeer bool             `json:"faultAsPeer,omitempty"`
 	Tier2       bool             `json:"tier2,omitempty"`
-	Command     string           `json:"command"` // run in the bundle's directory, it leads to the finding
+
+	Releases map[kraft.NodeID]string `json:"releases,omitempty"` // as they were given
+	Command  string                  `json:"command"`            // run in the bundle's directory, it leads to the finding
 }
 
 // writeBundles reads the inputs again and writes a bundle for each finding. It returns the directories.
@@ -70,7 +73,10 @@ func writeBundles(dir string, flags *checkFlags, files []string, c *shadow.Check
 			b.Command += " --fault-as-peer"
 		}
 		if f.Rule == shadow.Tier2 {
-			b.Tier2, b.Command = true, b.Command+" --tier 2"
+			b.Tier2, b.Command, b.Releases = true, b.Command+" --tier 2", options.Releases
+			for _, release := range flags.releases {
+				b.Command += " --release " + release
+			}
 		}
 		b.Command += " " + bundleCore
 		if reasons[i] != nil {

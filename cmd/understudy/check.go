@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/understudy-kafka/understudy/compat"
 	"github.com/understudy-kafka/understudy/kraft"
 	"github.com/understudy-kafka/understudy/proxy/shadow"
 	"github.com/understudy-kafka/understudy/recordings"
@@ -29,6 +30,7 @@ type checkFlags struct {
 	faultAsPeer bool
 	follow      bool
 	tier        int
+	releases    []string
 	bundle      string
 	html        string
 	state       string
@@ -64,6 +66,7 @@ Exit codes: 0 conforms, 1 diverges, 3 inconclusive, 2 wrong usage, 4 an I/O erro
 	f.StringArrayVar(&flags.nodes, "node", nil, "which node listens where, `ID=HOST:PORT`; otherwise learnt from the traffic")
 	f.BoolVar(&flags.faultAsPeer, "fault-as-peer", false, "judge frames that a fault rule altered as if the peer had sent them so")
 	f.IntVar(&flags.tier, "tier", 1, "1: rules over what messages prove; 2: also, each message of a voter must be one that some state of a correct controller of its release (4.0.0 to 4.4.0) explains")
+	f.StringArrayVar(&flags.releases, "release", nil, "which release the controllers are, `RELEASE` or ID=RELEASE, for --tier 2; only needed for captures that begin after their connections: with each they tell it")
 	f.StringVar(&flags.bundle, "bundle", "", "for each finding, write what proves it to a directory under this one: text, JSON, and a small recording that shows it by itself; see explain")
 	f.StringVar(&flags.html, "html", "", "also write the report to `FILE` as one page with a timeline, which needs no network")
 	f.StringVar(&flags.state, "state", "", "remember what was seen of each cluster in this `DIR`: the high watermark, votes, epochs and voters; a quorum that comes back with less is found in a later run")
@@ -99,8 +102,12 @@ func check(ctx context.Context, flags *checkFlags, files []string, stdin io.Read
 	if err := flags.valid(files); err != nil {
 		return err
 	}
+	releases, err := releasesOf(flags.releases)
+	if err != nil {
+		return err
+	}
 	out := bufio.NewWriter(stdout)
-	options := shadow.Options{Names: names, FaultAsPeer: flags.faultAsPeer, Tier2: flags.tier == 2}
+	options := shadow.Options{Names: names, FaultAsPeer: flags.faultAsPeer, Tier2: flags.tier == 2, Releases: releases}
 	var printed error // of the first event that could not be written
 	film := shadow.NewFilm()
 	lines := json.NewEncoder(out)
@@ -206,6 +213,30 @@ func listeners(name string, flags []string) (map[string]kraft.NodeID, error) {
 		names[address] = kraft.NodeID(n)
 	}
 	return names, nil
+}
+
+// releasesOf reads which node is of which release. NoNode stands for all.
+func releasesOf(flags []string) (map[kraft.NodeID]string, error) {
+	if len(flags) == 0 {
+		return nil, nil
+	}
+	releases := map[kraft.NodeID]string{}
+	for _, flag := range flags {
+		id, release, named := strings.Cut(flag, "=")
+		node := kraft.NoNode
+		if !named {
+			release = flag
+		} else if n, err := strconv.ParseInt(id, 10, 32); err != nil || n < 0 {
+			return nil, usageError("--release %q: want RELEASE or ID=RELEASE", flag)
+		} else {
+			node = kraft.NodeID(n)
+		}
+		if _, err := compat.ByRelease(release); err != nil {
+			return nil, usageError("--release %q: %v", flag, err)
+		}
+		releases[node] = release
+	}
+	return releases, nil
 }
 
 // checkedSource is what check reads.

@@ -26,6 +26,10 @@ type Options struct {
 
 	// Tier2 also judges the decisions of each voter by the states that it may be in.
 	Tier2 bool
+
+	// Releases are the releases of nodes, for the second tier, until they say it themselves: they do with each connection that they open.
+	// NoNode stands for all nodes that are not listed.
+	Releases map[kraft.NodeID]string
 }
 
 // Checker judges a stream of observations. It has one owner.

@@ -58,7 +58,7 @@ func (s *second) file(c *Checker, until int64) {
 
 // withTier2 adds the second tier.
 func (c *Checker) withTier2() {
-	c.second = &second{Checker: belief.New(belief.Options{Found: c.unexplained})}
+	c.second = &second{Checker: belief.New(belief.Options{Found: c.unexplained, Releases: c.options.Releases})}
 }
 
 // software passes on which release a node is.

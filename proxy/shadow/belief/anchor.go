@@ -165,8 +165,9 @@ var nowhereDisk = kraft.DirectoryID{1}
 // configure sets up what the machines of this node are made of. at is where the voter set was recorded.
 func (j *judge) configure(at kraft.Offset) {
 	w := &j.c.world
+	profile, _ := j.c.profile(j.id)
 	cfg := kraft.Config{
-		ID: j.id, DirectoryID: w.dirs[j.id], ClusterID: w.cluster, Rules: j.c.profile(j.id).Rules, Timeouts: kraft.DefaultTimeouts(),
+		ID: j.id, DirectoryID: w.dirs[j.id], ClusterID: w.cluster, Rules: profile.Rules, Timeouts: kraft.DefaultTimeouts(),
 		Listener: listenerName, KRaftVersions: kraft.VersionRange{Max: 1}, CanBecomeVoter: true, FetchMaxWaitMs: 500, FetchMaxBytes: 1 << 20,
 		FetchSnapshotMaxBytes: 1 << 20,
 	}

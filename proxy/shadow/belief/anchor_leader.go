@@ -17,7 +17,7 @@ type reign struct {
 	hw      kraft.Offset
 	end     kraft.Offset // the log reaches so far, at least
 	horizon horizon
-	fetches []*crossing  // the last Fetch of each replica that was answered
+	fetches []*crossing // the last Fetch of each replica that was answered
 }
 
 // rules takes in an answer of a node that is not anchored, to a Fetch.

@@ -16,6 +16,10 @@ type Options struct {
 	// Found is called when nothing explains what a node did.
 	Found func(Divergence)
 
+	// Releases are the releases of nodes that have not said yet which they are, as they do with each connection that they open. NoNode
+	// stands for all others.
+	Releases map[kraft.NodeID]string
+
 	// Settle is for how long after something was missed a node may still do what messages that were not seen have it do.
 	// 0: five seconds, which is more than twice Kafka's request timeout.
 	Settle time.Duration
@@ -62,6 +66,7 @@ type Checker struct {
 	census   census
 	judges   []*judge
 	profiles map[kraft.NodeID]compat.Profile
+	told     map[kraft.NodeID]bool // their release
 	preVotes map[kraft.NodeID]bool // that can be asked for pre-votes, as they have said since they were started
 	held     []held
 
@@ -100,7 +105,7 @@ func New(o Options) *Checker {
 	if o.Settle == 0 {
 		o.Settle = 5 * time.Second
 	}
-	c := &Checker{options: o, profiles: map[kraft.NodeID]compat.Profile{}, preVotes: map[kraft.NodeID]bool{}, downloads: map[kraft.NodeID]*download{}, latest: map[pair]latest{}}
+	c := &Checker{options: o, profiles: map[kraft.NodeID]compat.Profile{}, preVotes: map[kraft.NodeID]bool{}, told: map[kraft.NodeID]bool{}, downloads: map[kraft.NodeID]*download{}, latest: map[pair]latest{}}
 	c.world.dirs, c.world.votersAt, c.world.leader = map[kraft.NodeID]kraft.DirectoryID{}, -1, kraft.NoNode
 	return c
 }
@@ -109,7 +114,8 @@ func New(o Options) *Checker {
 // release is judged anew; changed says that what it did since its restart was judged by the wrong rules.
 func (c *Checker) Release(id kraft.NodeID, release string) (changed bool) {
 	p, err := compat.ByRelease(release)
-	before, known := c.profiles[id]
+	before, known := c.profile(id)
+	c.told[id] = true
 	if changed = known && (err != nil || p.Build != before.Build); changed {
 		for _, j := range c.judges {
 			if j.id == id {
@@ -131,7 +137,21 @@ func (c *Checker) Release(id kraft.NodeID, release string) (changed bool) {
 // preVoteVersion is the first version of Vote that can ask for a pre-vote (KIP-996).
 const preVoteVersion = 2
 
-func (c *Checker) profile(id kraft.NodeID) compat.Profile { return c.profiles[id] }
+// profile is what is known of the node's release.
+func (c *Checker) profile(id kraft.NodeID) (compat.Profile, bool) {
+	if p, ok := c.profiles[id]; ok || c.told[id] || len(c.options.Releases) == 0 {
+		return p, ok
+	}
+	release, ok := c.options.Releases[id]
+	if !ok {
+		release = c.options.Releases[kraft.NoNode]
+	}
+	p, err := compat.ByRelease(release)
+	if err == nil {
+		c.profiles[id] = p
+	}
+	return p, err == nil
+}
 
 // Message takes in a message.
 func (c *Checker) Message(m *Message) {

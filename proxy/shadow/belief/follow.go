@@ -64,7 +64,7 @@ func (j *judge) saw(x *crossing) {
 	if x.reply {
 		w.stated = max(w.stated, x.said.epoch)
 	}
-	if _, ok := j.c.profiles[j.id]; !ok {
+	if _, ok := j.c.profile(j.id); !ok {
 		j.unjudged(NoProfile)
 		return
 	}

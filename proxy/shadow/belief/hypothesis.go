@@ -19,7 +19,7 @@ type hypothesis struct {
 
 	// unvoted: judging began in this epoch with a follower, and who it had voted for before is not known. 0: none.
 	unvoted kraft.Epoch
-	blank   bool // the disk was formatted without voters
+	blank   bool        // the disk was formatted without voters
 	since   kraft.Epoch // the log's epochs before this one are not known
 	reigned bool        // judging began when it led already: what it says of voters that are to change is not known
 
