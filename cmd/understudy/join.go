@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -72,6 +73,9 @@ As an observer the node follows the log as a broker does, under its own node.id,
 
 // join runs the node until ctx ends.
 func join(ctx context.Context, flags *joinFlags, stdout, stderr io.Writer) error {
+	if os.Getenv("GOGC") == "" {
+		defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
+	}
 	log, err := joinLog(flags, stderr)
 	if err != nil {
 		return err

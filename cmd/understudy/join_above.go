@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -17,6 +18,9 @@ func standBy(cfg *controller.Config, node *properties.Node, log zerolog.Logger) 
 	c := standby.Config{
 		ID: cfg.Directory.NodeID, ClusterID: cfg.Directory.ClusterID, Profile: cfg.Profile, Directory: cfg.Directory.Path(),
 		Register: !cfg.Observer, ListenerName: cfg.ListenerName, Dialer: cfg.Dialer,
+		Snapshots: standby.Snapshots{
+			Bytes: node.MetadataLog.MaxBytesBetweenSnapshots, Interval: time.Duration(node.MetadataLog.MaxSnapshotIntervalMs) * time.Millisecond,
+		},
 		Report: func(err error) { log.Warn().Err(err).Msg("tried again later") },
 	}
 	for _, l := range node.Advertised {
@@ -33,6 +37,7 @@ func standBy(cfg *controller.Config, node *properties.Node, log zerolog.Logger) 
 func runAbove(ctx context.Context, c *controller.Controller, above *standby.Standby, log zerolog.Logger) error {
 	beside, stop := context.WithCancel(ctx)
 	var tasks sync.WaitGroup
+	tasks.Go(func() { shrinkOnce(beside, c) })
 	tasks.Go(func() {
 		if err := above.Run(beside, c); err != nil { // the node goes on: others depend on its vote
 			log.Error().Err(err).Msg("the committed records cannot be followed any more")
@@ -42,4 +47,19 @@ func runAbove(ctx context.Context, c *controller.Controller, above *standby.Stan
 	stop()
 	tasks.Wait()
 	return err
+}
+
+// gcPercent keeps the heap of a node small: it is a few MB, so that collecting it often costs little.
+const gcPercent = 40
+
+// shrinkOnce gives memory back when the node has started.
+func shrinkOnce(ctx context.Context, c *controller.Controller) {
+	if _, err := c.Wait(ctx, (*controller.Status).CaughtUp); err != nil {
+		return
+	}
+	select { // the connections and the registration that follow
+	case <-time.After(time.Second):
+		shrink()
+	case <-ctx.Done():
+	}
 }

@@ -3,6 +3,7 @@ package controller
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -34,4 +35,28 @@ func BenchmarkAppend_OneWriter(b *testing.B) {
 			b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
 		})
 	}
+}
+
+// BenchmarkAppend_EightWriters is what eight writers of 50 KB batches get through three nodes on files and sockets.
+func BenchmarkAppend_EightWriters(b *testing.B) {
+	q := newQuorum(b, 3, 3, func(_ kraft.NodeID, c *Config) { c.Timeouts = kraft.DefaultTimeouts(); c.Timeouts.AppendLingerMs = 0 })
+	q.start(1, 2, 3)
+	leader, _ := q.leader(0)
+	n := q.nodes[leader]
+	const writers, size = 8, 50 << 10
+	b.SetBytes(size)
+	b.ResetTimer()
+	var all sync.WaitGroup
+	for w := range writers {
+		all.Go(func() {
+			record := make([]byte, size)
+			for range (b.N + writers - 1 - w) / writers {
+				if _, err := n.Append(b.Context(), record); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
 }

@@ -36,6 +36,7 @@ type Conn struct {
 	closed   chan struct{}
 	err      error // why, once closed is
 	out      []byte
+	keep     atomic.Bool // the response before the last one is in use still
 }
 
 // Errors of a connection.
@@ -60,12 +61,16 @@ func Connect(ctx context.Context, d Dialer, address kraft.Address, client Client
 }
 
 // receive reads frames, so that the end of the connection is noticed even while nothing is in flight. A response that nobody has asked
-// for ends it.
+// for ends it. Two buffers take turns: while the next request is made and its response arrives, what the last one held is used up.
 func (c *Conn) receive() {
 	defer close(c.closed)
+	var frame, last []byte
 	for {
-		frame, err := readFrame(c.Conn, nil, c.client.AnswerBytes, 1<<40, c.client.Frame)
-		if err != nil {
+		if frame, last = last, frame; c.keep.Swap(false) {
+			frame = nil
+		}
+		var err error
+		if frame, err = readFrame(c.Conn, frame, c.client.AnswerBytes, 1<<40, c.client.Frame); err != nil {
 			c.err = err
 			return
 		}
@@ -104,6 +109,9 @@ func (c *Conn) Version(key, lowest, highest int16) (int16, error) {
 	}
 	return highest, nil
 }
+
+// Keep has the last response stay as it is. Without it that is so only until the next one but one arrives.
+func (c *Conn) Keep() { c.keep.Store(true) }
 
 // RoundTrip sends a request and returns the body of its response. After an error the connection is of no use.
 func (c *Conn) RoundTrip(ctx context.Context, key, version int16, body []byte) ([]byte, error) {

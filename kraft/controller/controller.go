@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/understudy-kafka/understudy/kraft"
+	"github.com/understudy-kafka/understudy/wire"
 )
 
 // ErrShutdownTimeout says that the node ended although the quorum had no other leader yet.
@@ -136,20 +137,21 @@ func (c *Controller) Resign(ctx context.Context, epoch kraft.Epoch) error {
 	return c.ask(ctx, func(l *loop) { l.on(&kraft.Resign{Epoch: epoch}) })
 }
 
-// Read returns whole batches of the log from an offset on, at most up to the high watermark: at least one batch, and no more than max
+// Read appends whole batches of the log from an offset on to dst, at most up to the high watermark: at least one batch, and no more than max
 // bytes otherwise. Nothing at all is there to read if the offset is the high watermark.
-func (c *Controller) Read(ctx context.Context, from kraft.Offset, max int32) ([]byte, error) {
+func (c *Controller) Read(ctx context.Context, dst []byte, from kraft.Offset, max int32) ([]byte, error) {
 	type result struct {
 		records []byte
 		err     error
 	}
 	read := make(chan result, 1)
+	at := len(dst)
 	err := c.ask(ctx, func(l *loop) {
 		if from < l.log.Start {
 			read <- result{err: fmt.Errorf("read from %d: the log begins at %d", from, l.log.Start)}
 			return
 		}
-		records, err := l.log.Read(nil, from, l.log.HighWatermark, max)
+		records, err := l.log.Read(dst, from, l.log.HighWatermark, max)
 		read <- result{records, err}
 	})
 	if err != nil {
@@ -157,8 +159,22 @@ func (c *Controller) Read(ctx context.Context, from kraft.Offset, max int32) ([]
 	}
 	select {
 	case r := <-read:
-		return r.records, r.err
+		if r.err != nil {
+			return nil, r.err
+		}
+		return r.records[:at+wholeBatches(r.records[at:])], nil
 	case <-c.done:
 		return nil, ErrStopped
+	}
+}
+
+// wholeBatches is the size of what is left without a last batch that is cut off.
+func wholeBatches(records []byte) (n int) {
+	for {
+		b, _, err := wire.NextBatch(records[n:])
+		if err != nil {
+			return n
+		}
+		n += len(b.Bytes)
 	}
 }

@@ -146,7 +146,7 @@ func TestQuorum_WipedFollowerFetchesTheSnapshot(t *testing.T) {
 		return s.Snapshot == snapshot && s.LogStart == snapshot.Offset && s.HighWatermark >= snapshot.Offset+2
 	})
 	for offset, value := range after {
-		records, err := q.nodes[wiped].Read(t.Context(), offset, 1)
+		records, err := q.nodes[wiped].Read(t.Context(), nil, offset, 1)
 		must(t, err)
 		if got := values(t, records)[offset]; got != value {
 			t.Errorf("at %d: %q, want %q", offset, got, value)
@@ -187,6 +187,38 @@ func (l *loop) freezeForTest(id kraft.SnapshotID, voters kraft.VoterSet) error {
 	}
 	l.on(&kraft.SnapshotCreated{ID: id})
 	return nil
+}
+
+// TestRead_HandsOutWholeBatches: Kafka's log cuts the last batch at the limit of a Fetch, which the replica asks for again. Who reads here does not.
+func TestRead_HandsOutWholeBatches(t *testing.T) {
+	q := newQuorum(t, 1, 1, nil)
+	q.start(1)
+	q.leader(0)
+	first, last := kraft.Offset(1<<60), kraft.Offset(0)
+	for offset := range q.write(20) {
+		first, last = min(first, offset), max(last, offset)
+	}
+	for limit := int32(1); limit < 600; limit += 7 {
+		var all []byte
+		for at := first; at <= last; {
+			before := len(all)
+			var err error
+			all, err = q.nodes[1].Read(t.Context(), all, at, limit)
+			must(t, err)
+			if len(all) == before || int32(len(all)-before) > limit && wholeBatches(all[before:]) > 120 {
+				t.Fatalf("%d bytes at %d with a limit of %d", len(all)-before, at, limit)
+			}
+			for rest := all[before:]; len(rest) > 0; {
+				var b wire.Batch
+				b, rest, err = wire.NextBatch(rest)
+				must(t, err)
+				at = b.LastOffset() + 1
+			}
+		}
+		if n := len(values(t, all)); n != 20 {
+			t.Fatalf("%d records with a limit of %d", n, limit)
+		}
+	}
 }
 
 func TestAppend_FailsOnAFollower(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
+	"sync/atomic"
 	"time"
 
 	"github.com/understudy-kafka/understudy/kraft"
@@ -45,10 +47,11 @@ type loop struct {
 // message is what comes from the network: a request, or what became of one that was sent.
 type message struct {
 	event   kraft.Event
-	request *request // of a request
-	from    *peer    // who was asked, of an answer
-	records []byte   // of a Fetch response
-	chunk   []byte   // of a FetchSnapshot response
+	request *request    // of a request
+	from    *peer       // who was asked, of an answer
+	records []byte      // of a Fetch response
+	chunk   []byte      // of a FetchSnapshot response
+	handled atomic.Bool // nobody looks at it any more
 }
 
 var errAborted = errors.New("ended without a shutdown")
@@ -57,7 +60,10 @@ var errAborted = errors.New("ended without a shutdown")
 func (l *loop) run() {
 	l.on(&kraft.Start{})
 	for !l.ended {
-		l.hand = nil
+		if l.hand != nil {
+			l.hand.handled.Store(true)
+			l.hand = nil
+		}
 		kraft.Turn(l.m, l, l.now())
 	}
 	l.publish()
@@ -145,10 +151,20 @@ const idleTurn = 5 * time.Millisecond
 // call handles what other goroutines of this process ask for, and all that they have asked for meanwhile: so their records share a batch
 // and a sync.
 func (l *loop) call(call func(*loop)) {
-	for {
+	for yielded := false; ; {
 		call(l)
 		select {
 		case call = <-l.calls:
+			continue
+		default:
+		}
+		if yielded {
+			return
+		}
+		runtime.Gosched() // those that the last commit has woken want to ask, too
+		select {
+		case call = <-l.calls:
+			yielded = true
 		default:
 			return
 		}

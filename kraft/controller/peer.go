@@ -29,6 +29,7 @@ type peer struct {
 	sender  wire.Sender
 	body    []byte
 
+	last      *message  // that a response has become
 	failures  int       // to connect, in a row
 	notBefore time.Time // to connect again
 
@@ -180,12 +181,16 @@ func (p *peer) exchange(ctx context.Context, o *outbound) (*message, error) {
 	if p.body, err = p.sender.AppendSend(p.body[:0], o.action, version); err != nil {
 		return nil, err
 	}
+	if p.last != nil && !p.last.handled.Load() { // the machine has given it up, but it is in the inbox
+		p.conn.Keep()
+	}
 	answer, err := p.conn.RoundTrip(ctx, o.key, version, p.body)
 	if err != nil {
 		return nil, err
 	}
 	about := kraft.Response{From: o.to.Record, CorrelationID: o.to.CorrelationID}
 	m := &message{}
+	p.last = m
 	if m.event, err = p.decoder.KRaftResponse(o.key, version, answer, about); err != nil {
 		p.cfg.Log.Error().Err(err).Stringer("request", o.action).Msg("the response cannot be decoded; the connection is closed")
 		return nil, err

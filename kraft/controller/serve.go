@@ -162,6 +162,13 @@ func readFrame(conn net.Conn, dst []byte, limit int, idle, frame time.Duration) 
 	if cap(dst) > 16*step && size < step {
 		dst = nil // the memory of a rare big frame
 	}
+	if size <= cap(dst) {
+		dst = dst[:size]
+		if _, err := io.ReadFull(conn, dst); err != nil {
+			return nil, fmt.Errorf("frame of %d bytes cut off: %w", size, noEOF(err))
+		}
+		return dst, nil
+	}
 	for len(dst) < size {
 		at := len(dst)
 		n := min(size-at, max(step, at))

@@ -17,6 +17,9 @@ type Payload struct {
 	Chunk     []byte   // of AppendSnapshot: that of the FetchSnapshot response in hand
 }
 
+// keptBatch is the most memory that is kept for the next batch of a leader.
+const keptBatch = 1 << 20
+
 // Execute carries out an action that concerns the directory, and reports whether it was one. After an error nothing else may be
 // executed, and no reply may be sent: the node has ended.
 func (l *Log) Execute(action kraft.Action, p *Payload) (bool, error) {
@@ -31,7 +34,12 @@ func (l *Log) Execute(action kraft.Action, p *Payload) (bool, error) {
 		if int64(len(p.Values)) != int64(a.Last-a.Base)+1 {
 			return true, fmt.Errorf("execute %v: there are %d records", a, len(p.Values))
 		}
-		return true, l.Append(wire.AppendDataBatch(nil, a.Base, a.Epoch, p.Timestamp, p.Values...))
+		l.batch = wire.AppendDataBatch(l.batch[:0], a.Base, a.Epoch, p.Timestamp, p.Values...)
+		err := l.Append(l.batch)
+		if cap(l.batch) > keptBatch {
+			l.batch = nil
+		}
+		return true, err
 	case *kraft.AppendFetched:
 		return true, l.appendFetched(a, p.Records)
 	case *kraft.FlushLog:

@@ -52,7 +52,8 @@ type Log struct {
 	partial  *SnapshotWriter      // being fetched
 	stored   StoredState
 	hasState bool
-	parts    int // number of the next .part file
+	parts    int    // number of the next .part file
+	batch    []byte // storage of the one that a leader writes
 	broken   error
 	left     *leftovers // while opening
 

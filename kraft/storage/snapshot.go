@@ -84,14 +84,35 @@ func (w *SnapshotWriter) Append(b []byte) error {
 	return nil
 }
 
+// Write is Append for another goroutine than the log's owner. That it fails concerns the snapshot alone.
+func (w *SnapshotWriter) Write(b []byte) (int, error) {
+	if err := writeAll(w.file, w.path, b, w.size); err != nil {
+		return 0, err
+	}
+	w.size += int64(len(b))
+	return len(b), nil
+}
+
+// Sync makes what has been written durable, on any goroutine, so that Freeze has little left to wait for.
+func (w *SnapshotWriter) Sync() error { return w.file.Sync() }
+
+// Leave closes the file where the log has ended already. The next Open removes it.
+func (w *SnapshotWriter) Leave() error { return w.file.Close() }
+
 // Size is the number of bytes so far.
 func (w *SnapshotWriter) Size() int64 { return w.size }
+
+// ErrSuperseded says that the log has passed a snapshot while it was written.
+var ErrSuperseded = errors.New("the log has a later start, or the same snapshot, by now")
 
 // Freeze makes the snapshot durable and lists it.
 func (w *SnapshotWriter) Freeze() error {
 	l := w.log
 	if l.broken != nil {
 		return l.broken
+	}
+	if _, held := l.FindSnapshot(w.id); held || w.id.Offset < l.Start {
+		return errors.Join(ErrSuperseded, w.Abandon())
 	}
 	if err := l.failed(w.publish()); err != nil {
 		return err

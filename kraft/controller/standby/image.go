@@ -36,6 +36,7 @@ type registration struct {
 // image is what the committed records say: finalized features and registered controllers. An image that is shown is not changed any more.
 type image struct {
 	offset      kraft.Offset // of the last record; -1: none
+	epoch       kraft.Epoch  // of the last batch
 	features    map[string]int16
 	controllers map[kraft.NodeID]registration
 
@@ -47,7 +48,7 @@ func newImage() *image {
 }
 
 func (m *image) clone() *image {
-	return &image{offset: m.offset, features: maps.Clone(m.features), controllers: maps.Clone(m.controllers), before: m.before}
+	return &image{offset: m.offset, epoch: m.epoch, features: maps.Clone(m.features), controllers: maps.Clone(m.controllers), before: m.before}
 }
 
 // shown is the image without an open transaction.
@@ -66,7 +67,7 @@ func (m *image) apply(batches []byte, position kraft.Offset) (kraft.Offset, erro
 		if err != nil {
 			return position, fmt.Errorf("committed records from offset %d: %w", position, err)
 		}
-		batches, position = rest, b.LastOffset()+1
+		batches, position, m.epoch = rest, b.LastOffset()+1, b.Epoch
 		if b.Control() {
 			continue
 		}

@@ -5,18 +5,16 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/understudy-kafka/understudy/compat"
 	"github.com/understudy-kafka/understudy/kraft"
 	"github.com/understudy-kafka/understudy/kraft/controller"
-	"github.com/understudy-kafka/understudy/kraft/storage"
 	"github.com/understudy-kafka/understudy/wire"
 )
 
@@ -33,6 +31,9 @@ type Config struct {
 	ListenerName string            // of the channel between controllers, in upper case
 	Dialer       controller.Dialer // to the active controller
 
+	// Snapshots are made where Node is a *controller.Controller.
+	Snapshots Snapshots
+
 	// Report is told of what failed and is tried again; may be nil.
 	Report func(error)
 }
@@ -47,7 +48,7 @@ type Endpoint struct {
 type Node interface {
 	Status() controller.Status
 	Wait(ctx context.Context, wanted func(*controller.Status) bool) (controller.Status, error)
-	Read(ctx context.Context, from kraft.Offset, max int32) ([]byte, error)
+	Read(ctx context.Context, dst []byte, from kraft.Offset, max int32) ([]byte, error)
 }
 
 // Standby is a controller.Handler.
@@ -57,6 +58,7 @@ type Standby struct {
 	incarnation [16]byte // of this process (Kafka: incarnationId)
 	shown       atomic.Pointer[image]
 	node        atomic.Pointer[Node]
+	tasks       sync.WaitGroup
 }
 
 // New makes a Standby. It answers from now on, and knows something once Run runs.
@@ -115,10 +117,9 @@ func (s *Standby) Run(ctx context.Context, node Node) error {
 	s.node.Store(&node)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var tasks sync.WaitGroup
-	defer tasks.Wait()
+	defer s.tasks.Wait()
 	if s.cfg.Register {
-		tasks.Go(func() { s.register(ctx, node) })
+		s.tasks.Go(func() { s.register(ctx, node) })
 	}
 	err := s.follow(ctx, node)
 	cancel()
@@ -128,12 +129,20 @@ func (s *Standby) Run(ctx context.Context, node Node) error {
 	return err
 }
 
-// readBytes is how much is read at a time.
-const readBytes = 1 << 20
+// readBytes is how much is read at a time, keptBytes how much memory is kept for it.
+const (
+	readBytes = 1 << 20
+	keptBytes = 64 << 10
+)
+
+// pause is the least time between two looks at what is committed. Nobody waits for it, and a busy quorum commits every millisecond.
+const pause = 5 * time.Millisecond
 
 // follow applies what is committed, as it comes.
 func (s *Standby) follow(ctx context.Context, node Node) error {
 	m, position := newImage(), kraft.Offset(0)
+	snapshots := s.newSnapshotter(node)
+	var batches []byte
 	for {
 		status, err := node.Wait(ctx, func(x *controller.Status) bool { return x.HighWatermark > position || x.LogStart > position })
 		if err != nil {
@@ -147,8 +156,7 @@ func (s *Standby) follow(ctx context.Context, node Node) error {
 			s.shown.Store(m.shown().clone())
 			continue
 		}
-		batches, err := node.Read(ctx, position, readBytes)
-		if err != nil {
+		if batches, err = node.Read(ctx, batches[:0], position, readBytes); err != nil {
 			if now := node.Status(); now.Running && now.LogStart > position && ctx.Err() == nil {
 				continue // a snapshot has replaced that part
 			}
@@ -161,37 +169,40 @@ func (s *Standby) follow(ctx context.Context, node Node) error {
 			return err
 		}
 		s.shown.Store(m.shown().clone())
+		n := len(batches)
+		if cap(batches) > 2*len(batches) && len(batches) < keptBytes { // the memory of what was loaded first
+			batches = nil
+		}
+		snapshots.passed(ctx, n, kraft.SnapshotID{Offset: position, Epoch: m.epoch}, m.before != nil)
+		if n < readBytes/2 {
+			rest(ctx)
+		}
+	}
+}
+
+func rest(ctx context.Context) {
+	select {
+	case <-time.After(pause):
+	case <-ctx.Done():
 	}
 }
 
 // load reads a snapshot file. The node may delete it meanwhile, for a newer one, but it stays readable once it is open.
 func (s *Standby) load(id kraft.SnapshotID) (*image, error) {
 	m := newImage()
-	path := filepath.Join(s.cfg.Directory, storage.PartitionDir, storage.SnapshotName(id))
+	path := s.path(id)
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // it was only read
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	in := storage.NewScanner(f, 0, info.Size())
-	for {
-		b, _, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			m.offset = id.Offset - 1
-			return m, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
+	m.offset = id.Offset - 1
+	return m, eachSnapshotBatch(f, func(b *wire.Batch) error {
 		if b.Control() {
-			continue
+			return nil
 		}
-		if _, err := m.apply(b.Bytes, 0); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-	}
+		_, err := m.apply(b.Bytes, 0)
+		m.offset = id.Offset - 1
+		return err
+	})
 }

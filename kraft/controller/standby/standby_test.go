@@ -221,7 +221,7 @@ func (n *node) Wait(ctx context.Context, wanted func(*controller.Status) bool) (
 	}
 }
 
-func (n *node) Read(_ context.Context, from kraft.Offset, _ int32) ([]byte, error) {
+func (n *node) Read(_ context.Context, _ []byte, from kraft.Offset, _ int32) ([]byte, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	rest := n.log
