@@ -5,7 +5,7 @@ VERSION  ?= dev
 LDFLAGS   = -X github.com/understudy-kafka/understudy/internal/build.Version=$(VERSION)
 GOLANGCI  = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help build demo test test-short test-explore test-kafka test-matrix oracle oracle-coverage soak-oracle soak bench bench-proxy bench-check bench-etcd lint generate clean test-sim test-pages test-mixed test-containers images soak-sim bench-sim
+.PHONY: help build demo test test-short test-explore test-kafka test-matrix oracle oracle-coverage soak-oracle soak bench bench-proxy bench-check bench-etcd bench-mixed lint generate clean test-sim test-pages test-mixed test-containers images soak-sim bench-sim
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -89,6 +89,10 @@ bench-check: build ## check beside tshark's full dissection of the same file
 
 bench-etcd: ## the engine beside etcd/raft v3.6.0, paired rounds in one run; a module of its own
 	$(GO) run -C internal/etcdbench .
+
+bench-mixed: ## nodes of ours beside Kafka 4.4.0 in one run: start, memory, commit, throughput, failover, catching up with 1 GB (15 minutes); BENCH=name of one
+	$(GO) run ./internal/need/cmd java javac mvn
+	$(GO) test -run '^$$' -bench 'Mixed_$(BENCH)' -benchtime 1x -timeout 60m ./compat/mixed
 
 lint: ## static checks, pinned
 	$(GO) run $(GOLANGCI) run ./...

@@ -24,11 +24,12 @@ type witness struct {
 	output kafkatest.Output
 }
 
-func startWitness(t *testing.T, q *kafka.Quorum) *witness {
+func startWitness(t *testing.T, q *kafka.Quorum, flags ...string) *witness {
 	t.Helper()
 	dir := t.ArtifactDir()
 	w := &witness{base: filepath.Join(dir, "witness")}
 	args := []string{"record", "--record", w.base, "--dial-from", kafka.DialFrom, "--include-records"}
+	args = append(args, flags...)
 	var addresses []string
 	for _, u := range q.Upstreams() {
 		args, addresses = append(args, "--upstream", u), append(addresses, u[strings.LastIndex(u, "=")+1:])
@@ -57,18 +58,35 @@ type verdict struct {
 // conforms ends the witness and expects that everyone behaved as Kafka's code would.
 func (w *witness) conforms(t *testing.T) {
 	t.Helper()
+	v := w.accusesNobody(t, "1", "2")
+	for _, n := range v.Nodes {
+		if n.Voter && n.Verdict != "CONFORMS" {
+			t.Errorf("node %d (%s): %s", n.ID, n.Release, n.Verdict)
+		}
+	}
+	if v.Verdict != "CONFORMS" || v.Judged*100 < v.Decisions*80 || v.Decisions == 0 {
+		t.Errorf("%s %v: %d of %d decisions judged", v.Verdict, v.Reasons, v.Judged, v.Decisions)
+	}
+}
+
+// accusesNobody ends the witness and expects that these tiers of the checker find nothing; it returns what the first one says.
+func (w *witness) accusesNobody(t *testing.T, tiers ...string) (first verdict) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := w.Stop(ctx); err != nil {
 		t.Fatal(err)
 	}
-	for _, tier := range []string{"1", "2"} {
-		w.check(ctx, t, tier)
+	for i, tier := range tiers {
+		if v := w.check(ctx, t, tier); i == 0 {
+			first = v
+		}
 	}
+	return first
 }
 
 // check has the recording judged. The second tier may not be able to follow a node to the end, but it must accuse nobody.
-func (w *witness) check(ctx context.Context, t *testing.T, tier string) {
+func (w *witness) check(ctx context.Context, t *testing.T, tier string) (v verdict) {
 	t.Helper()
 	cmd := exec.CommandContext(ctx, builtBinary, append([]string{"check", "--tier", tier, "-o", "json"}, kafkatest.Segments(t, w.base)...)...)
 	cmd.Stderr = os.Stderr
@@ -77,23 +95,17 @@ func (w *witness) check(ctx context.Context, t *testing.T, tier string) {
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
-	var v verdict
 	if err := json.Unmarshal(out, &v); err != nil {
 		t.Fatalf("check: %v\n%s", err, out)
 	}
 	t.Logf("tier %s: %s, %d of %d decisions judged", tier, v.Verdict, v.Judged, v.Decisions)
 	for _, n := range v.Nodes {
 		t.Logf("  node %d (%s): %s, %d of %d", n.ID, n.Release, n.Verdict, n.Judged, n.Decisions)
-		if n.Voter && n.Verdict != "CONFORMS" && tier == "1" {
-			t.Errorf("node %d (%s): %s", n.ID, n.Release, n.Verdict)
-		}
 	}
-	if len(v.Findings) > 0 {
+	if v.Verdict == "DIVERGES" || len(v.Findings) > 0 {
 		t.Errorf("tier %s: %s %v\n%s", tier, v.Verdict, v.Reasons, bytes.Join(raw(v.Findings), []byte("\n")))
 	}
-	if tier == "1" && (v.Verdict != "CONFORMS" || v.Judged*100 < v.Decisions*80 || v.Decisions == 0) {
-		t.Errorf("%s %v: %d of %d decisions judged", v.Verdict, v.Reasons, v.Judged, v.Decisions)
-	}
+	return v
 }
 
 func raw(list []json.RawMessage) (all [][]byte) {

@@ -1,0 +1,328 @@
+package mixed
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/understudy-kafka/understudy/compat/kafka"
+	"github.com/understudy-kafka/understudy/compat/kafka/kafkatest"
+	"github.com/understudy-kafka/understudy/internal/child"
+	"github.com/understudy-kafka/understudy/kraft"
+	"github.com/understudy-kafka/understudy/kraft/storage"
+)
+
+// The figures of `make bench-mixed`: ours beside Kafka 4.4.0 in one run, on the same disk. Read the ratios.
+
+func percentile(list []time.Duration, p int) time.Duration {
+	list = slices.Sorted(slices.Values(list))
+	return list[min(len(list)-1, len(list)*p/100)]
+}
+
+func milli(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// beside reports a figure of ours, of Kafka, and the ratio.
+func beside(b *testing.B, name string, ours, kafkas float64) {
+	b.Helper()
+	b.ReportMetric(ours, name+"-ours")
+	b.ReportMetric(kafkas, name+"-kafka")
+	b.ReportMetric(ours/kafkas, name+"-ratio")
+	b.Logf("%s: ours %.2f, Kafka %.2f, ratio %.3f", name, ours, kafkas, ours/kafkas)
+}
+
+// memory is what a process has resident, in MB: all of it, and what is its own.
+func memory(b *testing.B, pid int) (resident, anonymous float64) {
+	b.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	must(b, err)
+	for what, to := range map[string]*float64{"VmRSS": &resident, "RssAnon": &anonymous} {
+		m := regexp.MustCompile(what + `:\s+(\d+) kB`).FindSubmatch(text)
+		kb, _ := strconv.Atoi(string(m[1]))
+		*to = float64(kb) / 1024
+	}
+	return resident, anonymous
+}
+
+// BenchmarkMixed_StartAndMemory: the third voter of a quorum under load, which is Kafka's and ours in turn on the same directory: from the
+// start of its process until it has caught up, and what it has resident 5 s later.
+func BenchmarkMixed_StartAndMemory(b *testing.B) {
+	who := &cast{ours: map[kraft.NodeID][]string{}}
+	ctx := kafkatest.Deadline(b, 10*time.Minute)
+	q := kafkatest.New(b, kafka.Config{Release: kafka.MustRelease("4.4.0"), Voters: kafka.Dynamic, Source: who.source(b)})
+	d, err := who.source(b)(ctx, kafka.MustRelease("4.4.0"))
+	must(b, err)
+	must(b, q.Start(ctx, 1, 2))
+	must(b, q.WaitReady(ctx, 1, 2))
+	loaded, end := context.WithCancel(ctx)
+	defer end()
+	load := startLoad(loaded, q)
+	defer load.end()
+	var took [2][]time.Duration
+	var resident, anonymous [2][]float64
+	for i := range 12 {
+		is := i % 2 // 0: ours
+		who.give(ours, is == 0)
+		cmd := d.Command(ctx, kafka.JVM{RootLevel: string(kafka.Info), RaftLevel: kafka.Info}, "kafka.Kafka", q.Node(ours).ConfigFile)
+		name := filepath.Join(q.Node(ours).Dir, fmt.Sprintf("start-%d.log", i))
+		out, err := os.Create(name)
+		must(b, err)
+		cmd.Stdout, cmd.Stderr, cmd.Dir = out, out, q.Node(ours).Dir
+		began := time.Now()
+		p, err := child.Start(cmd)
+		must(b, err)
+		for {
+			text, err := os.ReadFile(name)
+			must(b, err)
+			if bytes.Contains(text, []byte("finished catching up to the current high water mark")) {
+				break
+			}
+			if ctx.Err() != nil || p.Ended() {
+				b.Fatalf("the node does not catch up: %s", text)
+			}
+			time.Sleep(time.Millisecond)
+		}
+		took[is] = append(took[is], time.Since(began))
+		time.Sleep(5 * time.Second)
+		r, a := memory(b, p.Pid())
+		resident[is], anonymous[is] = append(resident[is], r), append(anonymous[is], a)
+		must(b, p.Stop(ctx))
+		must(b, out.Close())
+	}
+	median := func(list []float64) float64 { return slices.Sorted(slices.Values(list))[len(list)/2] }
+	beside(b, "start-ms", milli(percentile(took[0], 50)), milli(percentile(took[1], 50)))
+	beside(b, "resident-MB", median(resident[0]), median(resident[1]))
+	beside(b, "anonymous-MB", median(anonymous[0]), median(anonymous[1]))
+}
+
+// altered is a request that makes the active controller write one batch: so many records, each with so long a name. The value must change,
+// or nothing is written.
+func altered(records, size, turn int, only bool) *kmsg.IncrementalAlterConfigsRequest {
+	req := kmsg.NewPtrIncrementalAlterConfigsRequest()
+	req.Version, req.ValidateOnly = 1, only
+	for i := range records {
+		r := kmsg.NewIncrementalAlterConfigsRequestResource()
+		r.ResourceType = 32 // a group
+		r.ResourceName = fmt.Sprintf("%s-%d", strings.Repeat("g", size), i)
+		c := kmsg.NewIncrementalAlterConfigsRequestResourceConfig()
+		c.Name = "consumer.session.timeout.ms"
+		value := strconv.Itoa(50000 + turn%2)
+		c.Value = &value
+		r.Configs = append(r.Configs, c)
+		req.Resources = append(req.Resources, r)
+	}
+	return req
+}
+
+func alter(ctx context.Context, a *kafka.Admin, req *kmsg.IncrementalAlterConfigsRequest) error {
+	resp, err := a.Request(ctx, req)
+	if err != nil {
+		return err
+	}
+	for _, r := range resp.(*kmsg.IncrementalAlterConfigsResponse).Resources {
+		if r.ErrorCode != 0 {
+			return fmt.Errorf("alter: %v", kraft.ErrorCode(r.ErrorCode))
+		}
+	}
+	return nil
+}
+
+// BenchmarkMixed_Commit: three voters of ours, the leader in this process, beside three controllers of Kafka with a linger of 0. A batch of 1 KB
+// at a time, from the append until it is committed; and batches of 50 KB, of several writers. Kafka can only be asked through its requests: what
+// such a request takes without an append (validateOnly) is taken off its median and its 99th percentile.
+func BenchmarkMixed_Commit(b *testing.B) {
+	ctx := kafkatest.Deadline(b, 10*time.Minute)
+	q, leader := kafkatest.Start(b, kafka.Config{
+		Release: kafka.MustRelease("4.4.0"), Voters: kafka.Dynamic, Properties: map[string]string{"controller.quorum.append.linger.ms": "0"},
+	})
+	node := startOurs(ctx, b)
+	a, err := kafka.DialAdmin(ctx, q.Node(leader.Node).Listener, "bench")
+	must(b, err)
+	defer func() { _ = a.Close() }()
+	const warm, n = 300, 2000
+	var theirs, bare, mine []time.Duration
+	record := make([]byte, 1000)
+	for i := range warm + n { // in turn, so that what else the machine does hits all alike
+		t0 := time.Now()
+		must(b, alter(ctx, a, altered(1, 900, i, false)))
+		t1 := time.Now()
+		must(b, alter(ctx, a, altered(1, 900, i+1, true)))
+		t2 := time.Now()
+		_, err := node.Append(ctx, record)
+		t3 := time.Now()
+		must(b, err)
+		if i >= warm {
+			theirs, bare, mine = append(theirs, t1.Sub(t0)), append(bare, t2.Sub(t1)), append(mine, t3.Sub(t2))
+		}
+	}
+	b.Logf("a request to Kafka takes %.2f ms (p99 %.2f) with, and %.2f ms (p99 %.2f) without an append",
+		milli(percentile(theirs, 50)), milli(percentile(theirs, 99)), milli(percentile(bare, 50)), milli(percentile(bare, 99)))
+	beside(b, "commit-p50-ms", milli(percentile(mine, 50)), milli(percentile(theirs, 50)-percentile(bare, 50)))
+	beside(b, "commit-p99-ms", milli(percentile(mine, 99)), milli(percentile(theirs, 99)-percentile(bare, 99)))
+
+	for _, writers := range []int{1, 8, 32} {
+		const lasts = 2 * time.Second
+		var rate [2]float64
+		for range 2 { // the second counts
+			rate[0] = pump(b, writers, lasts, func() func(int) error {
+				batch := make([]byte, batchSize)
+				return func(int) error {
+					_, err := node.Append(ctx, batch)
+					return err
+				}
+			})
+			rate[1] = pump(b, writers, lasts, func() func(int) error {
+				leader, err := q.WaitLeader(ctx) // it may have lost its office meanwhile
+				must(b, err)
+				a, err := kafka.DialAdmin(ctx, q.Node(leader.Node).Listener, "bench")
+				must(b, err)
+				return func(i int) error { return alter(ctx, a, altered(10, batchSize/10, i, false)) }
+			})
+		}
+		beside(b, fmt.Sprintf("throughput-of-%d-MB/s", writers), rate[0], rate[1])
+	}
+}
+
+const batchSize = 50 << 10
+
+// pump has writers at work for a while, and returns MB/s.
+func pump(b *testing.B, writers int, lasts time.Duration, writer func() func(i int) error) float64 {
+	var all sync.WaitGroup
+	var total atomic.Int64
+	began := time.Now()
+	for range writers {
+		write := writer()
+		all.Go(func() {
+			for i := 0; time.Since(began) < lasts; i++ {
+				if err := write(i); err != nil {
+					b.Error(err)
+					return
+				}
+				total.Add(batchSize)
+			}
+		})
+	}
+	all.Wait()
+	return float64(total.Load()) / (1 << 20) / time.Since(began).Seconds()
+}
+
+// BenchmarkMixed_Failover: SIGKILL of the leader until another controller of Kafka has committed a record of its epoch, in a quorum of
+// Kafka alone and in one of two controllers of Kafka and one of ours, in turn, with Kafka's default timeouts.
+func BenchmarkMixed_Failover(b *testing.B) {
+	ctx := kafkatest.Deadline(b, 30*time.Minute)
+	rounds := 20
+	if text := os.Getenv("UNDERSTUDY_KILLS"); text != "" {
+		rounds, _ = strconv.Atoi(text)
+	}
+	var quorums [2]*kafka.Quorum
+	for i, who := range []*cast{{ours: map[kraft.NodeID][]string{ours: nil}}, {ours: map[kraft.NodeID][]string{}}} {
+		quorums[i], _ = kafkatest.Start(b, kafka.Config{Release: kafka.MustRelease("4.4.0"), Voters: kafka.Dynamic, Source: who.source(b)})
+	}
+	var took [2][]time.Duration
+	for range rounds {
+		for i, q := range quorums {
+			leader := kafkaActive(ctx, b, q, i == 0, -1)
+			began := time.Now()
+			must(b, q.Kill(leader.Node))
+			next := kafkaActive(ctx, b, q, i == 0, leader.Epoch)
+			took[i] = append(took[i], next.At.Sub(began))
+			must(b, q.Start(ctx, leader.Node))
+			must(b, q.WaitReady(ctx))
+		}
+	}
+	b.Logf("mixed %v, Kafka alone %v", took[0], took[1])
+	beside(b, "failover-p50-ms", milli(percentile(took[0], 50)), milli(percentile(took[1], 50)))
+	beside(b, "failover-p90-ms", milli(percentile(took[0], 90)), milli(percentile(took[1], 90)))
+}
+
+// kafkaActive waits until a controller of Kafka leads an epoch above, knows its high watermark, and is the leader still.
+func kafkaActive(ctx context.Context, b *testing.B, q *kafka.Quorum, mixed bool, above kraft.Epoch) kafka.HighWatermark {
+	b.Helper()
+	for {
+		leader, err := q.WaitEpochAbove(ctx, above)
+		must(b, err)
+		if mixed && leader.Node == ours {
+			above = leader.Epoch // it hands over
+			continue
+		}
+		var found kafka.HighWatermark
+		must(b, q.Wait(ctx, "a high watermark, or a later epoch", func(truth kafka.Truth) bool {
+			for _, hw := range truth.FirstHW {
+				if hw.Node == leader.Node && hw.Epoch == leader.Epoch {
+					found = hw
+					return true
+				}
+			}
+			return truth.LastEpoch() > leader.Epoch
+		}))
+		if found.Epoch == leader.Epoch {
+			return found
+		}
+	}
+}
+
+// BenchmarkMixed_CatchUp: a node with an empty disk follows a leader with a log of 1 GB, both ours in processes of their own, beside cp of the
+// same file and its fsync.
+func BenchmarkMixed_CatchUp(b *testing.B) {
+	ctx := kafkatest.Deadline(b, 20*time.Minute)
+	who := &cast{ours: map[kraft.NodeID][]string{1: {"--on-leadership", "stay"}, 2: nil}}
+	q := kafkatest.New(b, kafka.Config{Release: kafka.MustRelease("4.4.0"), Voters: kafka.Standalone, Controllers: 2, Source: who.source(b), Properties: map[string]string{
+		"metadata.max.retention.bytes": "-1", "metadata.log.max.record.bytes.between.snapshots": "9000000000", "metadata.log.max.snapshot.interval.ms": "0",
+	}})
+	const size = 1 << 30
+	fill(ctx, b, q, size)
+	must(b, q.Start(ctx, 1))
+	must(b, q.WaitReady(ctx, 1))
+	partition := func(id kraft.NodeID) string { return filepath.Join(q.Node(id).DataDir, storage.PartitionDir) }
+	held := func() (n int64) {
+		files, _ := filepath.Glob(filepath.Join(partition(2), "*.log"))
+		for _, f := range files {
+			if info, err := os.Stat(f); err == nil {
+				n += info.Size()
+			}
+		}
+		return n
+	}
+	var follow, copied []time.Duration
+	for range 3 {
+		files, err := filepath.Glob(filepath.Join(partition(1), "*.log"))
+		must(b, err)
+		to := b.TempDir()
+		must(b, exec.Command("sync").Run())
+		began := time.Now()
+		must(b, exec.CommandContext(ctx, "cp", append(files, to)...).Run())
+		for _, f := range files {
+			must(b, exec.CommandContext(ctx, "sync", filepath.Join(to, filepath.Base(f))).Run())
+		}
+		copied = append(copied, time.Since(began))
+		must(b, os.RemoveAll(to))
+		must(b, exec.Command("sync").Run())
+		began = time.Now()
+		must(b, q.Start(ctx, 2))
+		for held() < size {
+			if ctx.Err() != nil || !q.Running(2) {
+				b.Fatalf("the follower has %d bytes", held())
+			}
+			time.Sleep(2 * time.Millisecond)
+		}
+		follow = append(follow, time.Since(began))
+		must(b, q.Stop(ctx, 2))
+		must(b, q.Wipe(2))
+	}
+	b.Logf("following took %v, copying %v", follow, copied)
+	b.ReportMetric(float64(size>>20)/percentile(follow, 50).Seconds(), "follow-MB/s")
+	b.ReportMetric(float64(size>>20)/percentile(copied, 50).Seconds(), "cp-MB/s")
+	b.ReportMetric(percentile(copied, 50).Seconds()/percentile(follow, 50).Seconds(), "speed-ratio")
+}
