@@ -85,7 +85,7 @@ func fill(ctx context.Context, b *testing.B, q *kafka.Quorum, size int) {
 	defer stop()
 	began := time.Now()
 	var all sync.WaitGroup
-	const writers, record = 4, 200 << 10
+	const writers, record = 8, 20 << 10
 	for range writers {
 		all.Go(func() {
 			value := make([]byte, record)

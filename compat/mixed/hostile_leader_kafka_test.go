@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -33,12 +35,28 @@ var answers = []struct {
 	{"two answers", func(c []byte) []byte { f := failedFetch(c, kraft.InconsistentClusterID); return append(f, f...) }},
 	{"another cluster", func(c []byte) []byte { return failedFetch(c, kraft.InconsistentClusterID) }},
 	{"not known", func(c []byte) []byte { return failedFetch(c, -1) }},
+	{"not authorized", func(c []byte) []byte { return failedFetch(c, kraft.ClusterAuthorizationFailed) }},
+	{"an invalid request", func(c []byte) []byte { return partitionFetch(c, kraft.InvalidRequest, -1, 0) }},
+	{"a leader without an endpoint", func(c []byte) []byte { return partitionFetch(c, kraft.NotLeaderOrFollower, 5, 3) }},
+	{"records of a leader that nobody knows", func(c []byte) []byte { return partitionFetch(c, kraft.None, 5, 3) }},
 	{"nothing", nil},
 }
 
 func failedFetch(correlation []byte, code kraft.ErrorCode) []byte {
 	resp := kmsg.NewPtrFetchResponse()
 	resp.Version, resp.ErrorCode = 17, int16(code)
+	return frame(resp.AppendTo(append(correlation, 0))...)
+}
+
+func partitionFetch(correlation []byte, code kraft.ErrorCode, leader, epoch int32) []byte {
+	resp := kmsg.NewPtrFetchResponse()
+	resp.Version = 17
+	topic := kmsg.NewFetchResponseTopic()
+	topic.TopicID[15] = 1
+	p := kmsg.NewFetchResponseTopicPartition()
+	p.ErrorCode, p.CurrentLeader.LeaderID, p.CurrentLeader.LeaderEpoch = int16(code), leader, epoch
+	topic.Partitions = []kmsg.FetchResponseTopicPartition{p}
+	resp.Topics = []kmsg.FetchResponseTopic{topic}
 	return frame(resp.AppendTo(append(correlation, 0))...)
 }
 
@@ -144,4 +162,11 @@ func TestKafka_NoAnswerOfABrokenServerEndsANode(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	n.endsInOrder(ctx, t)
+	said, err := os.ReadFile(n.log)
+	must(t, err)
+	for _, reason := range []kraft.FatalReason{kraft.FatalNotAuthorized, kraft.FatalInvalidRequest, kraft.FatalUnknownEndpoints} {
+		if !strings.Contains(string(said), "reason="+reason.String()) {
+			t.Errorf("no answer was refused for the reason %v", reason)
+		}
+	}
 }

@@ -28,8 +28,8 @@ func TestMatrix_SnapshotsGoBothWays(t *testing.T) {
 	for _, r := range releases {
 		t.Run(r, func(t *testing.T) {
 			ctx, release := kafkatest.Deadline(t, 5*time.Minute), kafka.MustRelease(r)
-			who := &cast{ours: map[kraft.NodeID][]string{ours: {"--on-leadership", "stay"}}}
-			q := &quorum{t: t, ctx: ctx, ours: []kraft.NodeID{ours}, stay: true}
+			who := &cast{ours: map[kraft.NodeID][]string{ours: nil}}
+			q := &quorum{t: t, ctx: ctx, ours: []kraft.NodeID{ours}}
 			q.Quorum = kafkatest.New(t, kafka.Config{
 				Release: release, Voters: kafka.Dynamic, Timeouts: quick, Source: who.source(t), Properties: release.SnapshotsSoon(),
 			})
@@ -44,6 +44,11 @@ func TestMatrix_SnapshotsGoBothWays(t *testing.T) {
 			fetched(ctx, t, q.Quorum, ours)
 			grow(ctx, t, q.Quorum, "more", ours)
 
+			must(t, q.Stop(ctx, ours))
+			who.give(ours, true, "--on-leadership", "stay") // until now an election would have left nobody who writes
+			q.stay = true
+			must(t, q.Start(ctx, ours))
+			must(t, q.WaitReady(ctx, 1, 2, ours))
 			lead := q.oursMustLead()
 			const wiped = 1
 			must(t, q.Kill(wiped))

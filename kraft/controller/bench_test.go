@@ -60,3 +60,28 @@ func BenchmarkAppend_EightWriters(b *testing.B) {
 	}
 	all.Wait()
 }
+
+// BenchmarkFollow_LongLog is how fast a node without a log takes over one of 256 MB.
+func BenchmarkFollow_LongLog(b *testing.B) {
+	const record, records = 200 << 10, 256 << 20 / (200 << 10)
+	q := newQuorum(b, 2, 1, nil)
+	q.start(1)
+	leader, _ := q.leader(0)
+	value := make([]byte, record)
+	for range records {
+		if _, err := q.nodes[leader].Append(b.Context(), value); err != nil {
+			b.Fatal(err)
+		}
+	}
+	end := q.nodes[leader].Status().LogEnd
+	b.SetBytes(record * records)
+	b.ResetTimer()
+	for range b.N {
+		q.wipe(2)
+		q.start(2)
+		q.wait(2, "it has the log", func(s *Status) bool { return s.LogEnd >= end })
+		b.StopTimer()
+		q.kill(2)
+		b.StartTimer()
+	}
+}

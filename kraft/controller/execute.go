@@ -27,22 +27,42 @@ func (l *loop) Execute(actions []kraft.Action) bool {
 	return true
 }
 
-// refuse undoes a request on which Kafka's process would end: its connection is closed, and nothing has happened. What this node meets in
-// its own log or in a response of a peer that it chose ends it as it ends Kafka.
+// refuse undoes what a peer has sent if Kafka's process would end on it: nothing has happened. Of a request the connection is closed; of an
+// answer the request has failed, unless it speaks of what is in the log: then this node ends as Kafka does, as it does on what it meets in its
+// own files.
 func (l *loop) refuse(actions []kraft.Action) bool {
-	if l.hand == nil || l.hand.request == nil || len(actions) == 0 {
+	m := l.hand
+	if m == nil || len(actions) == 0 {
 		return false
 	}
 	fatal, ok := actions[len(actions)-1].(*kraft.Fatal)
-	if !ok {
+	if !ok || m.request == nil && !harmless(fatal.Reason) {
 		return false
 	}
-	r := l.hand.request
-	l.cfg.Log.Error().Stringer("request", l.hand.event).Stringer("reason", fatal.Reason).Stringer("peer", r.peer).
-		Msg("refused a request that Kafka's process would end on; its connection is closed")
 	l.m, l.before = l.before, l.m
-	l.settle(r.id, nil)
+	said := l.cfg.Log.Error().Stringer("reason", fatal.Reason).Stringer("event", m.event)
+	if m.request != nil {
+		said.Stringer("peer", m.request.peer).Msg("refused a request that Kafka's process would end on; its connection is closed")
+		l.settle(m.request.id, nil)
+		return true
+	}
+	said.Stringer("peer", m.instead.From).Msg("refused an answer that Kafka's process would end on; the request has failed")
+	m.handled.Store(true)
+	l.hand = nil
+	l.on(&m.instead)
 	return true
+}
+
+// harmless are the reasons for which an answer may be passed over: it says nothing about the log, of a leader or of a vote that another node
+// could not say again, or that this one had to believe.
+func harmless(reason kraft.FatalReason) bool {
+	switch reason {
+	case kraft.FatalUnknownEndpoints, kraft.FatalInvalidRequest, kraft.FatalNotAuthorized, kraft.FatalUnexpectedRole, kraft.FatalUnexpectedSnapshot,
+		kraft.FatalContradictoryVote, kraft.FatalNotAVoter, kraft.FatalResponseInRole:
+		return true
+	default:
+		return false
+	}
 }
 
 func (l *loop) execute(action kraft.Action) {

@@ -47,11 +47,12 @@ type loop struct {
 // message is what comes from the network: a request, or what became of one that was sent.
 type message struct {
 	event   kraft.Event
-	request *request    // of a request
-	from    *peer       // who was asked, of an answer
-	records []byte      // of a Fetch response
-	chunk   []byte      // of a FetchSnapshot response
-	handled atomic.Bool // nobody looks at it any more
+	request *request            // of a request
+	from    *peer               // who was asked, of an answer
+	records []byte              // of a Fetch response
+	chunk   []byte              // of a FetchSnapshot response
+	instead kraft.RequestFailed // of an answer that must not count
+	handled atomic.Bool         // nobody looks at it any more
 }
 
 var errAborted = errors.New("ended without a shutdown")
@@ -195,6 +196,7 @@ func (l *loop) take(m *message) kraft.Event {
 		return m.event
 	}
 	m.from.asked = false
+	l.m.CopyInto(l.before)
 	return l.response(m)
 }
 

@@ -189,7 +189,8 @@ func (p *peer) exchange(ctx context.Context, o *outbound) (*message, error) {
 		return nil, err
 	}
 	about := kraft.Response{From: o.to.Record, CorrelationID: o.to.CorrelationID}
-	m := &message{}
+	m := &message{instead: kraft.RequestFailed{Response: about, API: kraft.APIKey(o.key)}}
+	m.instead.Error = kraft.BrokerNotAvailable
 	p.last = m
 	if m.event, err = p.decoder.KRaftResponse(o.key, version, answer, about); err != nil {
 		p.cfg.Log.Error().Err(err).Stringer("request", o.action).Msg("the response cannot be decoded; the connection is closed")
