@@ -12,7 +12,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/understudy-kafka/understudy/compat/kafka"
-	"github.com/understudy-kafka/understudy/compat/kafka/kafkatest"
 	"github.com/understudy-kafka/understudy/kraft"
 	"github.com/understudy-kafka/understudy/wire"
 )
@@ -21,11 +20,7 @@ import (
 // same registered controllers; Kafka's tools that are told only of ours get their answers; and a broker outlives a leader without
 // metadata logic.
 func TestMatrix_OursStandsByAsAControllerOfKafka(t *testing.T) {
-	needTime(t)
-	if !kafkatest.Matrix() {
-		t.Skip("make test-matrix runs it")
-	}
-	for _, release := range []string{"4.4.0", "4.0.0"} {
+	for _, release := range cases(t, nil, nil, []string{"4.4.0", "4.0.0"}) {
 		t.Run(release, func(t *testing.T) {
 			q := stays(t, 5*time.Minute, kafka.Config{Release: kafka.MustRelease(release), Voters: kafka.Dynamic, Brokers: 1, Timeouts: quick})
 			ctx := q.ctx

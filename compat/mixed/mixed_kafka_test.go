@@ -41,8 +41,8 @@ func of(b kafkatest.Build) kafka.Config {
 // the only one that can lead, so it does, brings the other one up to date and hands over. Nothing that was acknowledged is lost, all logs are
 // equal, Kafka's tools see what is there, and the checker has nothing to say against anyone.
 func TestKafka_OursLeadsAndHandsOver(t *testing.T) {
-	needTime(t)
-	for _, b := range kafkatest.Builds() {
+	short, matrix := []kafkatest.Build{{Release: "4.4.0", Voters: kafka.Dynamic}}, []kafkatest.Build{{Release: "4.0.0", Voters: kafka.Static}}
+	for _, b := range cases(t, short, matrix, bothWays()) {
 		t.Run(b.String(), func(t *testing.T) {
 			q := start(t, of(b), ours)
 			q.loses(q.Kill, func(id kraft.NodeID) error { return q.Restart(q.ctx, id) })
@@ -54,8 +54,8 @@ func TestKafka_OursLeadsAndHandsOver(t *testing.T) {
 
 // TestKafka_LeadersOfKafkaPauseAndRestart: as above, with leaders that are stopped for a while or restarted in order, and ours with them.
 func TestKafka_LeadersOfKafkaPauseAndRestart(t *testing.T) {
-	needTime(t)
-	for _, b := range kafkatest.Builds() {
+	matrix := []kafkatest.Build{{Release: "4.2.1", Voters: kafka.Static}}
+	for _, b := range cases(t, nil, matrix, everyBuild()) {
 		t.Run(b.String(), func(t *testing.T) {
 			q := start(t, of(b), ours)
 			q.loses(q.Pause, q.Resume)
@@ -69,8 +69,7 @@ func TestKafka_LeadersOfKafkaPauseAndRestart(t *testing.T) {
 // TestKafka_TwoOfThreeVotersAreOurs: while the only controller of Kafka is gone, one of ours leads and keeps what there is; when it is
 // back it leads again. Ours come and go, too.
 func TestKafka_TwoOfThreeVotersAreOurs(t *testing.T) {
-	needTime(t)
-	for _, b := range kafkatest.Builds() {
+	for _, b := range cases(t, nil, nil, everyBuild()) {
 		t.Run(b.String(), func(t *testing.T) {
 			q := start(t, of(b), 2, ours)
 			must(t, q.WriteMetadata(q.ctx, "first", 50)) // by the controller of Kafka: only that one can
@@ -90,11 +89,7 @@ func TestKafka_TwoOfThreeVotersAreOurs(t *testing.T) {
 
 // TestMatrix_ReleasesAreMixed: controllers of two releases of Kafka and one of ours, which follows the rules of either.
 func TestMatrix_ReleasesAreMixed(t *testing.T) {
-	needTime(t)
-	if !kafkatest.Matrix() {
-		t.Skip("make test-mixed runs it")
-	}
-	for _, as := range []string{"4.4.0", "4.0.0"} {
+	for _, as := range cases(t, nil, []string{"4.4.0"}, []string{"4.4.0", "4.0.0"}) {
 		t.Run("4.0.0, 4.4.0 and ours as "+as, func(t *testing.T) {
 			q := start(t, kafka.Config{
 				Release:  kafka.MustRelease("4.0.0"),

@@ -13,13 +13,38 @@ import (
 	"github.com/understudy-kafka/understudy/kraft"
 )
 
-// needTime ends a test that takes more time than make test has: make test-mixed runs it, and make test-matrix some of them.
-func needTime(t *testing.T) {
+// cases are those of a test that takes its time: all of them in make test-mixed, else what there is time for in make test, and in make
+// test-matrix after it.
+func cases[T any](t *testing.T, short, matrix, all []T) []T {
 	t.Helper()
 	kafkatest.NeedKafka(t)
-	if os.Getenv("UNDERSTUDY_MIXED") == "" {
+	some := short
+	switch {
+	case os.Getenv("UNDERSTUDY_MIXED") != "":
+		some = all
+	case kafkatest.Matrix():
+		some = matrix
+	}
+	if len(some) == 0 {
 		t.Skip("make test-mixed runs it")
 	}
+	return some
+}
+
+// bothWays are quorums of each build, static and dynamic.
+func bothWays() (all []kafkatest.Build) {
+	for _, b := range everyBuild() {
+		all = append(all, kafkatest.Build{Release: b.Release, Voters: kafka.Static}, kafkatest.Build{Release: b.Release, Voters: kafka.Dynamic})
+	}
+	return all
+}
+
+// everyBuild is a quorum of each build; the others way round of kafkatest.Builds.
+func everyBuild() (all []kafkatest.Build) {
+	for i, release := range []string{"4.4.0", "4.0.0", "4.0.2", "4.1.2", "4.2.1", "4.3.1"} {
+		all = append(all, kafkatest.Build{Release: release, Voters: []kafka.Voters{kafka.Static, kafka.Dynamic}[i%2]})
+	}
+	return all
 }
 
 func must(t testing.TB, err error) {

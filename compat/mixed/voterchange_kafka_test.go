@@ -171,12 +171,7 @@ func (q *quorum) edit(id kraft.NodeID, name, value string) {
 // TestKafka_VotersAreChangedByKafkasTools: Kafka's own tool makes our node a voter and takes it out again; while ours leads it does the same
 // with a controller of Kafka. A new address is told by UpdateRaftVoter, and with auto-join a node makes itself a voter, whoever leads.
 func TestKafka_VotersAreChangedByKafkasTools(t *testing.T) {
-	needTime(t)
-	releases := []string{"4.4.0"}
-	if kafkatest.Matrix() {
-		releases = []string{"4.4.0", "4.0.0", "4.1.2", "4.2.1"}
-	}
-	for _, release := range releases {
+	for _, release := range cases(t, nil, []string{"4.4.0"}, []string{"4.4.0", "4.0.0", "4.1.2", "4.2.1"}) {
 		t.Run(release, func(t *testing.T) {
 			r := kafka.MustRelease(release)
 			q := stays(t, 8*time.Minute, kafka.Config{Release: r, Voters: kafka.Standalone, Timeouts: calm})
@@ -269,11 +264,7 @@ func (q *quorum) joinsItself(id kraft.NodeID) (d quorumInfo) {
 // TestMatrix_KRaftVersionIsRaisedWithOurs: Kafka's tool turns a static quorum into a dynamic one; ours has told the leader who it is. A leader of
 // ours does not do it, since it is no active controller: the tool finds none.
 func TestMatrix_KRaftVersionIsRaisedWithOurs(t *testing.T) {
-	needTime(t)
-	if !kafkatest.Matrix() {
-		t.Skip("make test-mixed runs it")
-	}
-	for _, release := range []string{"4.4.0", "4.1.2"} {
+	for _, release := range cases(t, nil, nil, []string{"4.4.0", "4.1.2"}) {
 		t.Run(release, func(t *testing.T) {
 			q := stays(t, 5*time.Minute, kafka.Config{Release: kafka.MustRelease(release), Voters: kafka.Static, Timeouts: calm})
 			_, err := q.StartAll(q.ctx)
