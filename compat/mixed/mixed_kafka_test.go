@@ -10,6 +10,7 @@ import (
 	"github.com/understudy-kafka/understudy/compat/kafka"
 	"github.com/understudy-kafka/understudy/compat/kafka/kafkatest"
 	"github.com/understudy-kafka/understudy/kraft"
+	"github.com/understudy-kafka/understudy/kraft/controller"
 )
 
 // loaded is a quorum with a proxy in front of everyone and a load on it, and an observer of ours.
@@ -23,7 +24,10 @@ type loaded struct {
 func start(t *testing.T, cfg kafka.Config, ours ...kraft.NodeID) *loaded {
 	t.Helper()
 	q := &loaded{quorum: &quorum{t: t, ctx: kafkatest.Deadline(t, 5*time.Minute), ours: ours}}
-	cfg.Brokers, cfg.Proxied, cfg.Timeouts, cfg.Source = 1, true, quick, source(t, append(ours, observer)...)
+	cfg.Brokers, cfg.Proxied, cfg.Timeouts = 1, true, quick
+	if cfg.Source == nil {
+		cfg.Source = source(t, append(ours, observer)...)
+	}
 	q.Quorum = kafkatest.New(t, cfg)
 	q.witness = startWitness(t, q.Quorum)
 	must(t, q.Start(q.ctx, append(q.Controllers(), observer)...))
@@ -83,6 +87,26 @@ func TestKafka_TwoOfThreeVotersAreOurs(t *testing.T) {
 				q.ready()
 			}
 			q.finish()
+		})
+	}
+}
+
+// TestKafka_OursNeverStands: a node that never campaigns is asked for its vote, gives it, and asks nobody for one, whoever goes.
+func TestKafka_OursNeverStands(t *testing.T) {
+	for _, b := range cases(t, nil, nil, everyBuild()[:2]) {
+		t.Run(b.String(), func(t *testing.T) {
+			cfg := of(b)
+			cfg.Source = leading(controller.NeverCampaign, source(t, ours, observer))
+			q := start(t, cfg, ours)
+			q.loses(q.Kill, func(id kraft.NodeID) error { return q.Restart(q.ctx, id) })
+			q.loses(q.Pause, q.Resume)
+			q.loses(func(id kraft.NodeID) error { return q.Stop(q.ctx, id) }, func(id kraft.NodeID) error { return q.Start(q.ctx, id) })
+			q.finish()
+			for _, v := range q.Truth().Votes {
+				if v.Candidate.ID == ours {
+					t.Errorf("ours has asked for a vote: %v", v)
+				}
+			}
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/understudy-kafka/understudy/compat/kafka"
 	"github.com/understudy-kafka/understudy/kraft"
+	"github.com/understudy-kafka/understudy/kraft/controller"
 	"github.com/understudy-kafka/understudy/kraft/storage"
 )
 
@@ -39,6 +40,27 @@ func (d *dist) Command(ctx context.Context, jvm kafka.JVM, class string, args ..
 		}
 	}
 	return d.Dist.Command(ctx, jvm, class, args...)
+}
+
+// leading has the nodes of ours do that about being the leader.
+func leading(policy controller.Leadership, source kafka.Source) kafka.Source {
+	return func(ctx context.Context, release kafka.Release) (kafka.Dist, error) {
+		d, err := source(ctx, release)
+		return leaders{d, policy}, err
+	}
+}
+
+type leaders struct {
+	kafka.Dist
+	policy controller.Leadership
+}
+
+func (d leaders) Command(ctx context.Context, jvm kafka.JVM, class string, args ...string) *exec.Cmd {
+	cmd := d.Dist.Command(ctx, jvm, class, args...)
+	if cmd.Path == builtBinary && cmd.Args[1] == "join" {
+		cmd.Args = append(cmd.Args, "--on-leadership", d.policy.String())
+	}
+	return cmd
 }
 
 func nodeOf(file string) (id kraft.NodeID, as string) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"os"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,25 +15,8 @@ import (
 	"github.com/understudy-kafka/understudy/compat/kafka"
 	"github.com/understudy-kafka/understudy/compat/kafka/kafkatest"
 	"github.com/understudy-kafka/understudy/kraft"
+	"github.com/understudy-kafka/understudy/kraft/controller"
 )
-
-// staying has the nodes of ours keep the leadership.
-func staying(source kafka.Source) kafka.Source {
-	return func(ctx context.Context, release kafka.Release) (kafka.Dist, error) {
-		d, err := source(ctx, release)
-		return stayers{d}, err
-	}
-}
-
-type stayers struct{ kafka.Dist }
-
-func (d stayers) Command(ctx context.Context, jvm kafka.JVM, class string, args ...string) *exec.Cmd {
-	cmd := d.Dist.Command(ctx, jvm, class, args...)
-	if cmd.Path == builtBinary && cmd.Args[1] == "join" {
-		cmd.Args = append(cmd.Args, "--on-leadership", "stay")
-	}
-	return cmd
-}
 
 // calm is for tests in which a leader shall stay one while the tools, a JVM each, take the processors.
 var calm = kafka.Timeouts{ElectionMs: 500, FetchMs: 2500, RequestMs: 2500, BackoffMaxMs: 300, IdleIntervalMs: 100}
@@ -42,7 +24,7 @@ var calm = kafka.Timeouts{ElectionMs: 500, FetchMs: 2500, RequestMs: 2500, Backo
 // stays is a quorum whose nodes of ours keep the leadership. Nothing runs yet.
 func stays(t *testing.T, limit time.Duration, cfg kafka.Config) *quorum {
 	t.Helper()
-	cfg.Source = staying(source(t, ours))
+	cfg.Source = leading(controller.Stay, source(t, ours))
 	return &quorum{Quorum: kafkatest.New(t, cfg), t: t, ctx: kafkatest.Deadline(t, limit), ours: []kraft.NodeID{ours}, stay: true}
 }
 
@@ -132,6 +114,9 @@ func (q *quorum) change(tool func(context.Context, kraft.NodeID) error, id kraft
 		d = q.ask()
 		if err != nil {
 			q.t.Logf("the tool gave up: %v", err)
+			if d.leader == ours && id == ours { // the tools find it at the address that it registered with a controller of Kafka, and it has moved since
+				must(q.t, q.Restart(q.ctx, ours))
+			}
 		}
 		calm = err == nil && before.epoch == d.epoch
 		return d, slices.Equal(d.voters, q.keys(want...))
