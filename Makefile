@@ -35,9 +35,9 @@ test-pages: ## the HTML pages, drawn by a real Chromium; installs it with apt wh
 	$(GO) run ./internal/need/cmd chromium
 	$(GO) test -count=1 -timeout 10m -run 'Chromium' ./cmd/understudy
 
-test-mixed: ## our nodes in quorums of real controllers of all builds: elections, hand-over, voters changed by Kafka's tools (<= 20 min)
+test-mixed: ## our nodes in quorums of real controllers of all builds: elections, hand-over, voters changed by Kafka's tools (half an hour)
 	$(GO) run ./internal/need/cmd java javac mvn
-	UNDERSTUDY_MIXED=1 UNDERSTUDY_MATRIX=1 $(GO) test -count=1 -timeout 39m -run 'Kafka|Matrix' ./compat/mixed
+	UNDERSTUDY_MIXED=1 UNDERSTUDY_MATRIX=1 $(GO) test -count=1 -timeout 90m -run 'Kafka|Matrix' ./compat/mixed
 
 test-containers: ## quorums of containers, Kafka 4.0.0 and 4.4.0, behind the proxy: builds the images without a registry, starts a container engine when root and none runs (<= 6 min)
 	$(GO) run ./internal/need/cmd java javac mvn
