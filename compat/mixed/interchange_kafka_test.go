@@ -149,6 +149,6 @@ func (q *loaded) compare(acked []string) {
 	}
 	must(t, q.Err())
 	must(t, q.CloseInOrder())
-	q.witness.conforms(t)
+	q.witness.conforms(t, "1", "2")
 	nothingIsLost(t, q.Quorum, described.HighWatermark, acked)
 }

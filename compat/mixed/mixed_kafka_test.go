@@ -17,13 +17,21 @@ import (
 type loaded struct {
 	*quorum
 	witness *witness
+	tiers   []string
 	load    *load
+}
+
+// pauses takes the office from a controller of Kafka by a pause. What it answers afterwards to the Fetches that it had parked is beyond tier 2.
+func (q *loaded) pauses(undo func(kraft.NodeID) error) {
+	q.t.Helper()
+	q.tiers = []string{"1"}
+	q.loses(q.Pause, undo)
 }
 
 // start runs three voters, of which these are ours, and an observer of ours.
 func start(t *testing.T, cfg kafka.Config, ours ...kraft.NodeID) *loaded {
 	t.Helper()
-	q := &loaded{quorum: &quorum{t: t, ctx: kafkatest.Deadline(t, 5*time.Minute), ours: ours}}
+	q := &loaded{quorum: &quorum{t: t, ctx: kafkatest.Deadline(t, 5*time.Minute), ours: ours}, tiers: []string{"1", "2"}}
 	cfg.Brokers, cfg.Proxied, cfg.Timeouts = 1, true, quick
 	if cfg.Source == nil {
 		cfg.Source = source(t, append(ours, observer)...)
@@ -60,9 +68,9 @@ func TestKafka_LeadersOfKafkaPauseAndRestart(t *testing.T) {
 	for _, b := range cases(t, nil, nil, everyBuild()) {
 		t.Run(b.String(), func(t *testing.T) {
 			q := start(t, of(b), ours)
-			q.loses(q.Pause, q.Resume)
+			q.pauses(q.Resume)
 			q.loses(func(id kraft.NodeID) error { return q.Stop(q.ctx, id) }, func(id kraft.NodeID) error { return q.Start(q.ctx, id) })
-			q.loses(q.Pause, func(id kraft.NodeID) error { return errors.Join(q.Kill(ours), q.Resume(id), q.Restart(q.ctx, ours)) })
+			q.pauses(func(id kraft.NodeID) error { return errors.Join(q.Kill(ours), q.Resume(id), q.Restart(q.ctx, ours)) })
 			q.finish()
 		})
 	}
@@ -77,7 +85,7 @@ func TestKafka_TwoOfThreeVotersAreOurs(t *testing.T) {
 			must(t, q.WriteMetadata(q.ctx, "first", 50)) // by the controller of Kafka: only that one can
 			q.loses(q.Kill, func(id kraft.NodeID) error { return q.Restart(q.ctx, id) })
 			q.leads(false)
-			q.loses(q.Pause, q.Resume)
+			q.pauses(q.Resume)
 			for _, id := range q.ours {
 				must(t, q.Kill(id))
 				must(t, q.WriteMetadata(q.ctx, "without "+id.String(), 20))
@@ -97,7 +105,7 @@ func TestKafka_OursNeverStands(t *testing.T) {
 			cfg.Source = leading(controller.NeverCampaign, source(t, ours, observer))
 			q := start(t, cfg, ours)
 			q.loses(q.Kill, func(id kraft.NodeID) error { return q.Restart(q.ctx, id) })
-			q.loses(q.Pause, q.Resume)
+			q.pauses(q.Resume)
 			q.loses(func(id kraft.NodeID) error { return q.Stop(q.ctx, id) }, func(id kraft.NodeID) error { return q.Start(q.ctx, id) })
 			q.finish()
 			for _, v := range q.Truth().Votes {
@@ -147,7 +155,7 @@ func (q *loaded) finish() {
 	}
 	must(t, q.Err())
 	must(t, q.CloseInOrder())
-	q.witness.conforms(t)
+	q.witness.conforms(t, q.tiers...)
 	logsAgree(t, q.Quorum, d.HighWatermark, acked)
 	dumpsAgree(t, q.quorum, d.HighWatermark)
 }

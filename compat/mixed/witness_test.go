@@ -55,10 +55,10 @@ type verdict struct {
 	Findings []json.RawMessage `json:"findings"`
 }
 
-// conforms ends the witness and expects that everyone behaved as Kafka's code would.
-func (w *witness) conforms(t *testing.T) {
+// conforms ends the witness and expects that everyone behaved as Kafka's code would, by these tiers of the checker.
+func (w *witness) conforms(t *testing.T, tiers ...string) {
 	t.Helper()
-	v := w.accusesNobody(t, "1", "2")
+	v := w.accusesNobody(t, tiers...)
 	for _, n := range v.Nodes {
 		if n.Voter && n.Verdict != "CONFORMS" {
 			t.Errorf("node %d (%s): %s", n.ID, n.Release, n.Verdict)
