@@ -71,7 +71,7 @@ var (
 func Advisories() []Rule {
 	return []Rule{
 		advisoryTwoDisks, advisoryUnreached, advisoryStorm, advisoryStuck, advisoryWrongTurn, advisoryCrash, advisoryPause, advisoryNoPreVote,
-		advisoryForeign, advisoryItself,
+		advisoryForeign, advisoryItself, advisoryTwins, advisoryNames, advisoryRegistration, advisoryFeatures,
 	}
 }
 
@@ -91,6 +91,8 @@ const (
 type adviser struct {
 	list findingList // found on the way
 	end  findingList // what only the end shows
+
+	setup setup
 
 	stuckSince int64 // since when the log is longer than the watermark, and that does not move
 	stuckAt    kraft.Offset
@@ -141,6 +143,7 @@ func (c *Checker) advise(r *Rule, n kraft.NodeID, e kraft.Epoch, about, text str
 // observe looks at a message after the monitors have.
 func (a *adviser) observe(c *Checker, m *message) {
 	a.crashed(c, m.ref.at)
+	a.setup.waits(c, m.ref.at)
 	switch m.kind {
 	case KindFetchRequest:
 		if t := a.turns[m.sender.id]; t != nil && (m.epoch > t.epoch || m.peer != nil && m.peer.id == t.leader) {
@@ -149,6 +152,8 @@ func (a *adviser) observe(c *Checker, m *message) {
 	case KindFetchResponse:
 		a.directed(c, m)
 		a.moves(c, m)
+		a.setup.served(c, m)
+		a.setup.written(m)
 	case KindVoteRequest, KindBeginRequest:
 		if m.peer == m.sender {
 			now := c.proof(m)
@@ -300,6 +305,8 @@ func (c *Checker) advisories() []Finding {
 	c.endpointAdvice()
 	c.stormAdvice()
 	c.preVoteAdvice()
+	c.nameAdvice()
+	c.featureAdvice()
 	return append(c.advice.list.list(), c.advice.end.list()...)
 }
 

@@ -251,7 +251,8 @@ func TestAdvisory_ReportsCountOnce(t *testing.T) {
 	s := newStage(t).meet(1, 2, 3)
 	withKeys(s, 3)
 	for range 3 {
-		if list := s.c.Report().Advisories; len(list) != 1 || list[0].Count != 1 {
+		list := s.c.Report().Advisories
+		if len(list) != 2 || list[0].Rule == list[1].Rule || list[0].Count != 1 || list[1].Count != 1 {
 			t.Errorf("%+v", list)
 		}
 	}

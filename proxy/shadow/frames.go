@@ -2,6 +2,7 @@ package shadow
 
 import (
 	"errors"
+	"strconv"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -90,7 +91,7 @@ func (c *Checker) requestFrame(k *conn, o *recordings.Observation, sent []byte, 
 	if kind, ok := kindOf(h.Key, wire.Request); ok {
 		c.raftRequest(k, o, kind, h, sent, body, r, sender)
 	} else {
-		c.otherRequest(k, h, body)
+		c.otherRequest(k, h, body, &r)
 	}
 	if sender != nil {
 		if k.firstRequest == 0 {
@@ -178,7 +179,7 @@ func idOf(n *node) kraft.NodeID {
 }
 
 // otherRequest looks at a request that is not the raft layer's.
-func (c *Checker) otherRequest(k *conn, h wire.RequestHeader, body []byte) {
+func (c *Checker) otherRequest(k *conn, h wire.RequestHeader, body []byte, r *ref) {
 	switch h.Key {
 	case wire.KeySaslHandshake:
 		if h.Version == 0 {
@@ -192,6 +193,24 @@ func (c *Checker) otherRequest(k *conn, h wire.RequestHeader, body []byte) {
 			v := decoded.(*kmsg.ApiVersionsRequest)
 			k.client.software(c, v.ClientSoftwareName, v.ClientSoftwareVersion)
 		}
+	case wire.KeyControllerRegistration:
+		if decoded, err := c.decoder.Request(h.Key, h.Version, body); err == nil && !c.scouting {
+			r.line = wire.Name(h.Key) + " v" + strconv.Itoa(int(h.Version))
+			c.advice.setup.asks(decoded.(*kmsg.ControllerRegistrationRequest), *r)
+		}
+	}
+}
+
+// registered looks at the answer to a controller that wants to be registered.
+func (c *Checker) registered(x *wire.Exchange, at int64) {
+	req, err := c.decoder.Request(x.Header.Key, x.Header.Version, x.Request)
+	if err != nil || c.scouting {
+		return
+	}
+	asked := *req.(*kmsg.ControllerRegistrationRequest)
+	resp, err := c.decoder.Response(x.Header.Key, x.Header.Version, x.Response)
+	if err == nil {
+		c.advice.setup.answered(&asked, resp.(*kmsg.ControllerRegistrationResponse).ErrorCode, at)
 	}
 }
 
@@ -225,9 +244,16 @@ func (c *Checker) responseFrame(k *conn, o *recordings.Observation, sent []byte,
 	if position > 0 {
 		c.overtaken(k, position, x, r)
 	}
-	if x.Header.Key == wire.KeyAPIVersions {
+	switch x.Header.Key {
+	case wire.KeyAPIVersions:
 		k.offered(x, o.Fault != nil)
-	} else if kind, ok := kindOf(x.Header.Key, wire.Response); ok {
+		if o.Fault == nil {
+			c.advice.setup.offered(c, k.ep, x.Header.Version, x.Response)
+		}
+	case wire.KeyControllerRegistration:
+		c.registered(x, o.At.Seen)
+	}
+	if kind, ok := kindOf(x.Header.Key, wire.Response); ok {
 		c.raftResponse(k, o, kind, x, &req, sent, withheld, r)
 	}
 }

@@ -55,6 +55,7 @@ type endpoint struct {
 	reason    string
 	claims    []kraft.NodeID // by hearsay: who is said to be here
 	offer     *offer         // what was offered last
+	supports  map[string]versionRange
 }
 
 // foreign reports whether the listener serves another cluster than the one being judged.
