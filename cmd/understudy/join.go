@@ -43,7 +43,8 @@ replicates and, if elected, leads as a controller of Kafka does; its files are K
 
 It has no metadata logic: it creates no topic and registers no broker. So a leader of this kind only keeps the quorum going, and by default
 hands the leadership over as soon as a controller of Kafka has caught up. Meanwhile brokers serve what they know and ask again later for what
-only an active controller can do. With --on-leadership never-campaign it votes and asks nobody for a vote.
+only an active controller can do. With --on-leadership never-campaign it votes and asks nobody for a vote: if it
+alone has the last records of a leader that died, there is no leader until another voter that has them is back.
 
 As an observer the node follows the log as a broker does, under its own node.id, and counts for no majority.`,
 		Example: `  understudy join --config controller.properties --as voter

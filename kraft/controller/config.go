@@ -28,6 +28,7 @@ const (
 	// Stay leads for as long as it is the leader.
 	Stay
 	// NeverCampaign votes and never stands for election: it asks nobody for a PreVote or a Vote. The only voter of a quorum leads all the same.
+	// While it alone has the last records of a leader that is gone, nobody can be elected.
 	NeverCampaign
 )
 
