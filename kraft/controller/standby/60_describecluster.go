@@ -19,7 +19,8 @@ import (
 //   - UNSUPPORTED_VERSION while the cluster's metadata.version is not known or below 3.7-IV0: no controller is registered then.
 //   - The controllers are the registered ones that have an endpoint for the listener of the request; the controller id is the leader's if it is
 //     among them, else -1.
-//   - A leader that is this node and not registered is listed nevertheless, where Kafka has no such leader: tools find it for raft's requests.
+//   - A leader that is this node is listed where it listens, whatever is registered: it cannot register while it leads itself, and may have moved
+//     since it did. Kafka has no such leader. So tools find it for raft's requests.
 
 // endpointTypeController asks for controllers.
 const endpointTypeController int8 = 2
@@ -67,14 +68,15 @@ func (s *Standby) fill(resp *kmsg.DescribeClusterResponse, m *image, listener st
 			resp.ControllerID = int32(id)
 		}
 	}
+	leads := leader == s.cfg.ID
 	for _, id := range slices.Sorted(maps.Keys(m.controllers)) {
 		for _, e := range m.controllers[id].endpoints {
-			if e.Name == listener {
+			if e.Name == listener && (!leads || id != leader) {
 				add(id, e.Host, e.Port)
 			}
 		}
 	}
-	if _, registered := m.controllers[s.cfg.ID]; leader == s.cfg.ID && !registered {
+	if leads {
 		for _, e := range s.cfg.Endpoints {
 			if e.Name == listener {
 				add(s.cfg.ID, e.Host, e.Port)

@@ -266,12 +266,13 @@ func TestDescribeCluster_NamesTheRegisteredControllers(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- s.Run(ctx, n) }()
-	n.append(4, batch(0, wire.FeatureLevelRecord(metadataVersion, 25), registered(2, 1, "CONTROLLER", "h2"), registered(3, 1, "OTHER", "h3"), record(20)))
+	n.append(5, batch(0, wire.FeatureLevelRecord(metadataVersion, 25), registered(1, 1, "CONTROLLER", "where I was"), registered(2, 1, "CONTROLLER", "h2"),
+		registered(3, 1, "OTHER", "h3"), record(20)))
 	resp := describe(t, s, endpointTypeController)
 	for end := time.Now().Add(20 * time.Second); resp.ErrorCode != 0 && time.Now().Before(end); {
 		resp = describe(t, s, endpointTypeController)
 	}
-	if resp.ErrorCode != 0 || resp.ClusterID != "c" || resp.ControllerID != 2 || len(resp.Brokers) != 1 || resp.Brokers[0].Host != "h2" {
+	if resp.ErrorCode != 0 || resp.ClusterID != "c" || resp.ControllerID != 2 || len(resp.Brokers) != 2 || resp.Brokers[1].Host != "h2" {
 		t.Errorf("%+v", resp)
 	}
 	if resp := describe(t, s, 1); resp.ErrorCode != int16(kraft.MismatchedEndpointType) {
@@ -283,13 +284,13 @@ func TestDescribeCluster_NamesTheRegisteredControllers(t *testing.T) {
 	n.mu.Lock()
 	n.status.Leader = 1
 	n.mu.Unlock()
-	if resp := describe(t, s, endpointTypeController); resp.ControllerID != 1 || len(resp.Brokers) != 2 {
+	if resp := describe(t, s, endpointTypeController); resp.ControllerID != 1 || len(resp.Brokers) != 2 || resp.Brokers[1].Host != "me" {
 		t.Errorf("this node leads: %+v", resp)
 	}
 	versions := kmsg.NewPtrApiVersionsResponse()
 	versions.Version = 4
 	s.Features(versions)
-	if len(versions.FinalizedFeatures) != 1 || versions.FinalizedFeatures[0].MaxVersionLevel != 25 || versions.FinalizedFeaturesEpoch != 3 {
+	if len(versions.FinalizedFeatures) != 1 || versions.FinalizedFeatures[0].MaxVersionLevel != 25 || versions.FinalizedFeaturesEpoch != 4 {
 		t.Errorf("features %+v", versions)
 	}
 	cancel()
