@@ -22,7 +22,7 @@ import (
 func TestMatrix_OursStandsByAsAControllerOfKafka(t *testing.T) {
 	for _, release := range cases(t, nil, nil, []string{"4.4.0", "4.0.0"}) {
 		t.Run(release, func(t *testing.T) {
-			q := stays(t, 5*time.Minute, kafka.Config{Release: kafka.MustRelease(release), Voters: kafka.Dynamic, Brokers: 1, Timeouts: quick})
+			q := stays(t, 10*time.Minute, kafka.Config{Release: kafka.MustRelease(release), Voters: kafka.Dynamic, Brokers: 1, Timeouts: quick})
 			ctx := q.ctx
 			must(t, q.Start(ctx, 1, 2))
 			must(t, q.WaitReady(ctx, 1, 2))

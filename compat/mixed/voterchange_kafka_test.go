@@ -159,7 +159,7 @@ func TestKafka_VotersAreChangedByKafkasTools(t *testing.T) {
 	for _, release := range cases(t, nil, nil, []string{"4.4.0", "4.0.0", "4.1.2", "4.2.1"}) {
 		t.Run(release, func(t *testing.T) {
 			r := kafka.MustRelease(release)
-			q := stays(t, 8*time.Minute, kafka.Config{Release: r, Voters: kafka.Standalone, Timeouts: calm})
+			q := stays(t, 12*time.Minute, kafka.Config{Release: r, Voters: kafka.Standalone, Timeouts: calm})
 			must(t, q.Start(q.ctx, 1, ours))
 			q.change(q.AddController, ours, 1, ours)
 			must(t, q.Start(q.ctx, 2))
@@ -251,7 +251,7 @@ func (q *quorum) joinsItself(id kraft.NodeID) (d quorumInfo) {
 func TestMatrix_KRaftVersionIsRaisedWithOurs(t *testing.T) {
 	for _, release := range cases(t, nil, nil, []string{"4.4.0", "4.1.2"}) {
 		t.Run(release, func(t *testing.T) {
-			q := stays(t, 5*time.Minute, kafka.Config{Release: kafka.MustRelease(release), Voters: kafka.Static, Timeouts: calm})
+			q := stays(t, 10*time.Minute, kafka.Config{Release: kafka.MustRelease(release), Voters: kafka.Static, Timeouts: calm})
 			_, err := q.StartAll(q.ctx)
 			must(t, err)
 			q.whileOursLeads("no tool raises kraft.version", func() bool {
