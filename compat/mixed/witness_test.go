@@ -72,7 +72,7 @@ func (w *witness) conforms(t *testing.T, tiers ...string) {
 // accusesNobody ends the witness and expects that these tiers of the checker find nothing; it returns what the first one says.
 func (w *witness) accusesNobody(t *testing.T, tiers ...string) (first verdict) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	if err := w.Stop(ctx); err != nil {
 		t.Fatal(err)
