@@ -5,7 +5,7 @@ VERSION  ?= dev
 LDFLAGS   = -X github.com/understudy-kafka/understudy/internal/build.Version=$(VERSION)
 GOLANGCI  = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help build demo test test-short test-explore test-kafka test-matrix oracle oracle-coverage soak-oracle soak bench bench-proxy bench-check bench-etcd bench-mixed lint generate clean test-sim test-pages test-mixed test-containers images soak-sim bench-sim
+.PHONY: help build demo test test-short test-explore test-kafka test-matrix oracle oracle-coverage soak-oracle soak bench bench-proxy bench-check bench-etcd bench-mixed lint generate clean test-live test-sim test-pages test-mixed test-containers images soak-sim bench-sim
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -46,6 +46,10 @@ test-containers: ## quorums of containers, Kafka 4.0.0 and 4.4.0, behind the pro
 images: ## understudy:local and understudy/kafka:4.0.0 and 4.4.0, from what is on this machine; needs a container engine that runs
 	$(GO) run ./internal/need/cmd java javac mvn
 	$(GO) run -C compat/kafka/container ./local -build
+
+test-live: ## lies of real controllers, by frames altered in flight, and every fault on the wire of a real quorum; RELEASES='4.4.0 4.0.0 ...' (some 5 min each)
+	$(GO) run ./internal/need/cmd java javac mvn
+	UNDERSTUDY_LIVE=1 UNDERSTUDY_RELEASES='$(RELEASES)' $(GO) test -count=1 -p 1 -timeout 2h -v -run 'Live' ./compat/e2e
 
 test-kafka: ## real controllers 4.0.0 and 4.4.0; resolves jars by Maven and installs tools with apt when root
 	$(GO) run ./internal/need/cmd java javac mvn tshark

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -182,7 +183,7 @@ func parseFile(b []byte) (*File, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(b))
 	dec.KnownFields(true)
 	if err := dec.Decode(&y); err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
+		return nil, yamlError(err)
 	}
 	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return nil, errors.New("more than one YAML document: what follows the first would be ignored")
@@ -213,4 +214,41 @@ func parseFile(b []byte) (*File, error) {
 		out.DialFrom = addr
 	}
 	return out, nil
+}
+
+// The library's words for a key that it does not know, and for a value of another kind. They name the types of this program.
+var (
+	unknownKey = regexp.MustCompile(`^line (\d+): field (.*?) not found in type (.*)$`)
+	wrongKind  = regexp.MustCompile("^line (\\d+): cannot unmarshal (!!\\w+)( `.*`)? into (.*)$")
+)
+
+// yamlError says in the file's own terms what is wrong with it.
+func yamlError(err error) error {
+	var typed *yaml.TypeError
+	if !errors.As(err, &typed) {
+		return err
+	}
+	var lines []string
+	for _, text := range typed.Errors {
+		if m := unknownKey.FindStringSubmatch(text); m != nil {
+			keys := "node, address and listen"
+			if strings.HasSuffix(m[3], ".yamlFile") {
+				keys = "upstreams, dial-from and faults"
+			}
+			text = fmt.Sprintf("line %s: no key is named %q; there are %s", m[1], m[2], keys)
+		} else if m := wrongKind.FindStringSubmatch(text); m != nil {
+			want := "a text"
+			switch {
+			case strings.HasPrefix(m[4], "int"):
+				want = "a number"
+			case strings.HasPrefix(m[4], "[]"):
+				want = "a list"
+			case strings.Contains(m[4], "struct"), strings.HasSuffix(m[4], ".yamlFile"):
+				want = "keys with values"
+			}
+			text = fmt.Sprintf("line %s:%s is of another kind: want %s", m[1], strings.TrimRight(" "+strings.TrimSpace(m[3]), " "), want)
+		}
+		lines = append(lines, text)
+	}
+	return errors.New(strings.Join(lines, "; "))
 }

@@ -148,7 +148,11 @@ faults:
 	for text, problem := range map[string]string{
 		"upstreams: [{address: 'h:1', listen: 'l:1'}]":        "node is missing",
 		"upstreams: [{node: 1, address: 'h', listen: 'l:1'}]": "upstream 1",
-		"upstream: []":                   "upstream not found",
+		"upstream: []":                   `line 1: no key is named "upstream"; there are upstreams, dial-from and faults`,
+		"upstreams: [{nod: 1}]":          `line 1: no key is named "nod"; there are node, address and listen`,
+		"upstreams: [{node: one}]":       "line 1: `one` is of another kind: want a number",
+		"faults: drop Vote":              "of another kind: want a list",
+		"upstreams: [1]":                 "of another kind: want keys with values",
 		"upstreams: 7":                   "line 1",
 		"faults: [drop Vtoe]":            "Vtoe",
 		"dial-from: nowhere":             "dial-from",

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -186,6 +188,13 @@ func (o *proxyOptions) run(cmd *cobra.Command) error {
 		runtime.GOMAXPROCS(4)
 	}
 	cfg.Log = newLog(cmd.ErrOrStderr())
+	var control net.Listener
+	if o.control != "" { // before anything is written
+		if control, err = listenControl(o.control); err != nil {
+			return err
+		}
+		defer func() { _ = control.Close() }() // it is closed already where it was served
+	}
 	base, err := o.target(time.Now())
 	if err != nil {
 		return &exitError{exitRuntime, fmt.Errorf("recording: %w", err)}
@@ -201,6 +210,9 @@ func (o *proxyOptions) run(cmd *cobra.Command) error {
 		rec.Upstreams = append(rec.Upstreams, recordings.Upstream{Node: u.Node, Endpoint: u.Listen, Target: u.Address})
 	}
 	w, err := recordings.Create(base, proxy.InBackground(rec))
+	if errors.Is(err, fs.ErrExist) {
+		err = fmt.Errorf("%w\na recording is never overwritten: choose another name with --record, or the name of a directory, in which each run gets a name of its own", err)
+	}
 	if err != nil {
 		p.Close()
 		return &exitError{exitRuntime, err}
@@ -219,7 +231,7 @@ func (o *proxyOptions) run(cmd *cobra.Command) error {
 		}
 		p.Attach(checker)
 	}
-	return o.serve(cmd, p, &cfg, base, show)
+	return o.serve(cmd, p, &cfg, base, show, control)
 }
 
 // newLog logs for people: in colour only to a terminal, and not there where NO_COLOR asks for none.
@@ -230,19 +242,13 @@ func newLog(out io.Writer) zerolog.Logger {
 }
 
 // serve runs the proxy until it is told to end.
-func (o *proxyOptions) serve(cmd *cobra.Command, p *proxy.Proxy, cfg *proxy.Config, base string, show *timeline) error {
+func (o *proxyOptions) serve(cmd *cobra.Command, p *proxy.Proxy, cfg *proxy.Config, base string, show *timeline, control net.Listener) error {
 	out := cmd.OutOrStdout()
 	ctx, stop := context.WithCancel(cmd.Context())
 	defer stop()
 	var httpErr error
-	if o.control != "" {
-		ln, err := listenControl(o.control)
-		if err != nil {
-			httpErr = err
-			stop()
-		} else {
-			defer serveControl(ln, p, cfg.Log)()
-		}
+	if control != nil {
+		defer serveControl(control, p, cfg.Log)()
 	}
 	if o.http != "" {
 		shut, addr, err := serveProxy(o.http, p, cfg.Log)

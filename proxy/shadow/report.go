@@ -102,7 +102,7 @@ func (c *Checker) nodeReport(v NodeView) NodeReport {
 	switch {
 	case diverges:
 		r.Verdict = Diverges
-	case !v.Seen, r.Judged*100 < r.Decisions*enough:
+	case r.Decisions == 0, r.Judged*100 < r.Decisions*enough: // what was never asked, or not seen, conforms to nothing
 		r.Verdict = Inconclusive
 	}
 	return r

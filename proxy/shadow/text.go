@@ -98,7 +98,7 @@ func (r *Report) writeNodes(w *textWriter) {
 			role = "gone"
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d of %d\n", n.ID, role, known(int64(n.Epoch)), known(int64(n.Leader)),
-			logEnd(n), known(int64(n.Watermark)), orDash(n.Release), orDash(n.DirectoryID), orDash(n.Listener), n.Verdict, n.Judged, n.Decisions)
+			logEnd(n), known(int64(n.Watermark)), orDash(n.Release), orDash(n.DirectoryID), orDash(n.Listener), n.verdict(), n.Judged, n.Decisions)
 	}
 	if err := table.Flush(); err != nil && w.err == nil {
 		w.err = err
@@ -110,6 +110,14 @@ func (r *Report) writeNodes(w *textWriter) {
 			}
 		}
 	}
+}
+
+// verdict is the verdict in words; a node that was asked nothing decided nothing.
+func (n *NodeReport) verdict() string {
+	if n.Verdict == Inconclusive && n.Decisions == 0 && n.Seen {
+		return "not asked"
+	}
+	return n.Verdict.String()
 }
 
 func known(v int64) string {
