@@ -157,13 +157,14 @@ func BenchmarkMixed_Commit(b *testing.B) {
 	q, leader := kafkatest.Start(b, kafka.Config{
 		Release: kafka.MustRelease("4.4.0"), Voters: kafka.Dynamic, Properties: map[string]string{"controller.quorum.append.linger.ms": "0"},
 	})
-	node := startOurs(ctx, b)
+	node, synced := startOurs(ctx, b)
 	a, err := kafka.DialAdmin(ctx, q.Node(leader.Node).Listener, "bench")
 	must(b, err)
 	defer func() { _ = a.Close() }()
 	const warm, n = 300, 2000
 	var theirs, bare, mine []time.Duration
 	record := make([]byte, 1000)
+	before := synced.Load()
 	for i := range warm + n { // in turn, so that what else the machine does hits all alike
 		t0 := time.Now()
 		must(b, alter(ctx, a, altered(1, 900, i, false)))
@@ -179,6 +180,7 @@ func BenchmarkMixed_Commit(b *testing.B) {
 	}
 	b.Logf("a request to Kafka takes %.2f ms (p99 %.2f) with, and %.2f ms (p99 %.2f) without an append",
 		milli(percentile(theirs, 50)), milli(percentile(theirs, 99)), milli(percentile(bare, 50)), milli(percentile(bare, 99)))
+	b.Logf("the leader of ours synced %.3f times a commit of one writer", float64(synced.Load()-before)/(warm+n))
 	beside(b, "commit-p50-ms", milli(percentile(mine, 50)), milli(percentile(theirs, 50)-percentile(bare, 50)))
 	beside(b, "commit-p99-ms", milli(percentile(mine, 99)), milli(percentile(theirs, 99)-percentile(bare, 99)))
 
@@ -186,6 +188,7 @@ func BenchmarkMixed_Commit(b *testing.B) {
 		const lasts = 2 * time.Second
 		var rate [2]float64
 		for range 2 { // the second counts
+			before = synced.Load()
 			rate[0] = pump(b, writers, lasts, func() func(int) error {
 				batch := make([]byte, batchSize)
 				return func(int) error {
@@ -193,6 +196,7 @@ func BenchmarkMixed_Commit(b *testing.B) {
 					return err
 				}
 			})
+			b.Logf("%d writers: the leader of ours synced %.3f times a batch", writers, float64(synced.Load()-before)*batchSize/(rate[0]*(1<<20)*lasts.Seconds()))
 			rate[1] = pump(b, writers, lasts, func() func(int) error {
 				leader, err := q.WaitLeader(ctx) // it may have lost its office meanwhile
 				must(b, err)

@@ -3,9 +3,11 @@ package mixed
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,31 +19,55 @@ import (
 	"github.com/understudy-kafka/understudy/kraft/storage"
 )
 
+// syncs counts what a node makes durable, files and directories.
+type syncs struct {
+	storage.FS
+	count *atomic.Int64
+}
+
+func (s syncs) OpenFile(name string, flag int, mode fs.FileMode) (storage.File, error) {
+	f, err := s.FS.OpenFile(name, flag, mode)
+	if err != nil {
+		return nil, err
+	}
+	return syncedFile{f, s.count}, nil
+}
+
+func (s syncs) SyncDir(name string) error {
+	s.count.Add(1)
+	return s.FS.SyncDir(name)
+}
+
+type syncedFile struct {
+	storage.File
+	count *atomic.Int64
+}
+
+func (f syncedFile) Sync() error {
+	f.count.Add(1)
+	return f.File.Sync()
+}
+
 // startOurs runs three voters of ours on files: the leader in this process, so that it can be given records, the others as processes that
 // never stand for election.
-func startOurs(ctx context.Context, b *testing.B) *controller.Controller {
+func startOurs(ctx context.Context, b *testing.B) (node *controller.Controller, synced *atomic.Int64) {
 	b.Helper()
 	follow := []string{"--on-leadership", "never-campaign"}
 	who := &cast{ours: map[kraft.NodeID][]string{2: follow, 3: follow}}
 	q := kafkatest.New(b, kafka.Config{Release: kafka.MustRelease("4.4.0"), Voters: kafka.Dynamic, Source: who.source(b)})
 	must(b, q.Start(ctx, 2, 3))
-	c := runHere(ctx, b, q, 1)
-	must(b, q.WaitReady(ctx, 2, 3))
-	return c
-}
-
-// runHere runs a node of the quorum in this process until the test ends, and waits until it leads.
-func runHere(ctx context.Context, b *testing.B, q *kafka.Quorum, id kraft.NodeID) *controller.Controller {
-	b.Helper()
-	c, stop := tryHere(ctx, b, q, id)
+	node, synced, stop := runHere(ctx, b, q, 1)
 	b.Cleanup(stop)
-	return c
+	must(b, q.WaitReady(ctx, 2, 3))
+	return node, synced
 }
 
-func tryHere(ctx context.Context, b *testing.B, q *kafka.Quorum, id kraft.NodeID) (c *controller.Controller, stop func()) {
+// runHere runs a node of the quorum in this process and waits until it leads.
+func runHere(ctx context.Context, b *testing.B, q *kafka.Quorum, id kraft.NodeID) (c *controller.Controller, synced *atomic.Int64, stop func()) {
 	b.Helper()
 	n := q.Node(id)
-	dir, err := storage.OpenDirectory(storage.OS(), n.DataDir, storage.Identity{ClusterID: q.ClusterID, NodeID: id})
+	synced = new(atomic.Int64)
+	dir, err := storage.OpenDirectory(syncs{storage.OS(), synced}, n.DataDir, storage.Identity{ClusterID: q.ClusterID, NodeID: id})
 	must(b, err)
 	ln, err := net.Listen("tcp", n.Listener)
 	must(b, err)
@@ -75,13 +101,13 @@ func tryHere(ctx context.Context, b *testing.B, q *kafka.Quorum, id kraft.NodeID
 		stop()
 		b.Fatal(err)
 	}
-	return c, stop
+	return c, synced, stop
 }
 
 // fill gives the only voter of a quorum a log of at least so many bytes.
 func fill(ctx context.Context, b *testing.B, q *kafka.Quorum, size int) {
 	b.Helper()
-	c, stop := tryHere(ctx, b, q, 1)
+	c, _, stop := runHere(ctx, b, q, 1)
 	defer stop()
 	began := time.Now()
 	var all sync.WaitGroup

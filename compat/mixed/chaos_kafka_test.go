@@ -201,7 +201,7 @@ func TestMatrix_AMixedQuorumOutlivesChaos(t *testing.T) {
 		lasts, err = time.ParseDuration(text)
 		must(t, err)
 	}
-	c := startChaos(t, lasts+4*time.Minute)
+	c := startChaos(t, lasts+9*time.Minute)
 	for end := time.Now().Add(lasts); time.Now().Before(end); {
 		c.trouble()
 		c.wait(c.between(0, 1500*time.Millisecond))
@@ -215,7 +215,7 @@ func TestMatrix_KilledNodesOfBothKindsLoseNothing(t *testing.T) {
 	if !long() {
 		t.Skip("make test-mixed runs it")
 	}
-	c := startChaos(t, 15*time.Minute)
+	c := startChaos(t, 30*time.Minute)
 	for c.kills < 50 {
 		victims := []kraft.NodeID{ours}
 		if c.dice.IntN(2) == 0 {

@@ -76,7 +76,7 @@ func TestMatrix_ADirectoryGoesFromKafkaToOursAndBack(t *testing.T) {
 func interchange(t *testing.T, b kafkatest.Build, swaps int) {
 	who := &cast{ours: map[kraft.NodeID][]string{}}
 	release := kafka.MustRelease(b.Release)
-	q := &loaded{quorum: &quorum{t: t, ctx: kafkatest.Deadline(t, 5*time.Minute)}}
+	q := &loaded{quorum: &quorum{t: t, ctx: kafkatest.Deadline(t, 15*time.Minute)}}
 	q.Quorum = kafkatest.New(t, kafka.Config{
 		Release: release, Voters: b.Voters, Proxied: true, Timeouts: quick, Source: who.source(t), Properties: release.SnapshotsSoon(),
 	})

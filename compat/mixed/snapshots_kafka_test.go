@@ -27,7 +27,7 @@ func TestMatrix_SnapshotsGoBothWays(t *testing.T) {
 	}
 	for _, r := range releases {
 		t.Run(r, func(t *testing.T) {
-			ctx, release := kafkatest.Deadline(t, 5*time.Minute), kafka.MustRelease(r)
+			ctx, release := kafkatest.Deadline(t, 10*time.Minute), kafka.MustRelease(r)
 			who := &cast{ours: map[kraft.NodeID][]string{ours: nil}}
 			q := &quorum{t: t, ctx: ctx, ours: []kraft.NodeID{ours}}
 			q.Quorum = kafkatest.New(t, kafka.Config{
