@@ -78,7 +78,7 @@ func interchange(t *testing.T, b kafkatest.Build, swaps int) {
 	release := kafka.MustRelease(b.Release)
 	q := &loaded{quorum: &quorum{t: t, ctx: kafkatest.Deadline(t, 15*time.Minute)}}
 	q.Quorum = kafkatest.New(t, kafka.Config{
-		Release: release, Voters: b.Voters, Proxied: true, Timeouts: quick, Source: who.source(t), Properties: release.SnapshotsSoon(),
+		Release: release, Voters: b.Voters, Proxied: true, Timeouts: quick, Source: who.source(t), Properties: snapshotsSoon(release),
 	})
 	q.witness = startWitness(t, q.Quorum)
 	must(t, q.Start(q.ctx))
