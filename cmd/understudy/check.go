@@ -65,7 +65,7 @@ Exit codes: 0 conforms, 1 diverges, 3 inconclusive, 2 wrong usage, 4 an I/O erro
 	f.StringVarP(&flags.output, "output", "o", "text", "text, json (the whole report), jsonl (events as they happen, the verdict last) or junit (JUnit XML: a suite for each node, a case for each rule)")
 	f.StringArrayVar(&flags.nodes, "node", nil, "which node listens where, `ID=HOST:PORT`; otherwise learnt from the traffic")
 	f.BoolVar(&flags.faultAsPeer, "fault-as-peer", false, "judge frames that a fault rule altered as if the peer had sent them so")
-	f.IntVar(&flags.tier, "tier", 1, "1: rules over what messages prove; 2: also, each message of a voter must be one that some state of a correct controller of its release (4.0.0 to 4.4.0) explains")
+	f.IntVar(&flags.tier, "tier", defaultTier, "1: rules over what messages prove; 2: also, each message of a voter must be one that some state of a correct controller of its release (4.0.0 to 4.4.0) explains")
 	f.StringArrayVar(&flags.releases, "release", nil, "which release the controllers are, `RELEASE` or ID=RELEASE, for --tier 2; only needed for captures that begin after their connections: with each they tell it")
 	f.StringVar(&flags.bundle, "bundle", "", "for each finding, write what proves it to a directory under this one: text, JSON, and a small recording that shows it by itself; see explain")
 	f.StringVar(&flags.html, "html", "", "also write the report to `FILE` as one page with a timeline, which needs no network")
@@ -74,6 +74,9 @@ Exit codes: 0 conforms, 1 diverges, 3 inconclusive, 2 wrong usage, 4 an I/O erro
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(outputs, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
+
+// defaultTier is the tier of rules that is judged unless another is asked for.
+const defaultTier = 1
 
 // valid looks at the flags together.
 func (flags *checkFlags) valid(files []string) error {

@@ -82,6 +82,7 @@ type proxyOptions struct {
 	noCheck        bool
 	faultAsPeer    bool
 	state          string
+	tier           int
 	watch          bool
 	checkerRestart bool
 	checker        []string // another program in place of understudy check
@@ -104,6 +105,7 @@ func (o *proxyOptions) flags(cmd *cobra.Command) {
 	if o.checked {
 		f.BoolVar(&o.noCheck, "no-check", false, "do not start the checker")
 		f.BoolVar(&o.faultAsPeer, "fault-as-peer", false, "judge frames that a fault rule altered as if the peer had sent them so")
+		f.IntVar(&o.tier, "tier", defaultTier, "what the checker judges, 1 or 2; see check --tier")
 		f.BoolVar(&o.watch, "watch", false, "show the quorum as it is, once a second: nodes, roles, epochs, lags, the latest events, a verdict for each node")
 		f.StringVar(&o.state, "state", "", "remember what was seen of each cluster in this `DIR`, from run to run; see check --state")
 		f.BoolVar(&o.checkerRestart, "restart-checker", true, "start the checker again when it ends by itself")
@@ -178,6 +180,9 @@ func (o *proxyOptions) run(cmd *cobra.Command) error {
 	cfg, rec, err := o.settle()
 	if err != nil {
 		return err
+	}
+	if o.checked && o.tier != 1 && o.tier != 2 {
+		return usageError("--tier %d: want 1 or 2", o.tier)
 	}
 	if o.noCheck && (o.watch || o.state != "") {
 		return usageError("--watch and --state show and keep what the checker sees; they cannot go with --no-check")

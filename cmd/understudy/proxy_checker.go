@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"sync"
 	"time"
 
@@ -62,7 +63,7 @@ func (o *proxyOptions) startChecker(show *timeline, stream recordings.Options, l
 		if err != nil {
 			return nil, fmt.Errorf("checker: %w", err)
 		}
-		command = []string{self, "check", "--follow", "--output", "jsonl"}
+		command = []string{self, "check", "--follow", "--output", "jsonl", "--tier", strconv.Itoa(o.tier)}
 		if o.faultAsPeer {
 			command = append(command, "--fault-as-peer")
 		}

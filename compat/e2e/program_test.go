@@ -35,7 +35,7 @@ func startProxy(t *testing.T, upstreams []string, flags ...string) *program {
 		t.Fatal(err)
 	}
 	p := &program{t: t, record: filepath.Join(dir, "run")}
-	args := []string{"proxy", "--record", p.record, "--dial-from", kafka.DialFrom}
+	args := []string{"proxy", "--tier", "2", "--record", p.record, "--dial-from", kafka.DialFrom}
 	for _, u := range upstreams {
 		args = append(args, "--upstream", u)
 	}
@@ -136,7 +136,7 @@ type answer struct {
 // check runs `understudy check -o json`.
 func check(t *testing.T, files ...string) (verdict, int) {
 	t.Helper()
-	out, code := understudy(t, append([]string{"check", "-o", "json"}, files...)...)
+	out, code := understudy(t, append([]string{"check", "--tier", "2", "-o", "json"}, files...)...)
 	var v verdict
 	if err := json.Unmarshal([]byte(out), &v); err != nil {
 		t.Fatalf("check exited with %d: %v\n%s", code, err, out)

@@ -98,8 +98,12 @@ func (j *judge) identified(x *crossing) {
 	if x.reply || key.ID != j.id || key.DirectoryID.IsZero() {
 		return
 	}
-	if len(j.set) > 0 && key.DirectoryID != j.config.DirectoryID && j.config.DirectoryID != nowhereDisk {
-		j.end("the node has another disk")
+	if len(j.set) > 0 && key.DirectoryID != j.config.DirectoryID {
+		why := "the node has another disk"
+		if j.config.DirectoryID == nowhereDisk { // of a leader that judging began with
+			why = "its directory id has come to light"
+		}
+		j.end(why)
 	}
 	j.wire.restarted = false
 }
@@ -112,9 +116,12 @@ func (j *judge) unjudged(why string) {
 
 // explainSeen judges a message of the node.
 func (j *judge) explainSeen(x *crossing, asked *crossing) {
-	s := step{kind: stepSeen, x: x, old: j.mayBeOld(x), opens: j.opens}
+	s := step{kind: stepSeen, x: x, asked: asked, old: j.mayBeOld(x), opens: j.opens}
 	j.window.push(j, s)
 	before := j.set
+	if j.refusing = j.refusing[:0]; s.refuses() {
+		j.refusing = append(j.refusing, asked)
+	}
 	j.set = j.follow(before, s, effort{})
 	if len(j.set) == 0 && !j.trial {
 		j.stats.Searches++

@@ -1,6 +1,8 @@
 package belief
 
 import (
+	"slices"
+
 	"github.com/understudy-kafka/understudy/kraft"
 	"github.com/understudy-kafka/understudy/wire"
 )
@@ -19,10 +21,11 @@ type judge struct {
 	now      kraft.Instant
 	at       *hypothesis // whose event is in hand
 	choosing bool
-	opens    bool // the message in hand is the first of a connection that the node has opened
-	solid    bool // something explains the message by more than a request whose answer does not count
-	refused  bool // the message in hand is an answer that only a node writes that shuts down
-	extended bool // a leader's log grew by what a message shows: what the node took before that matters
+	opens    bool        // the message in hand is the first of a connection that the node has opened
+	solid    bool        // something explains the message by more than a request whose answer does not count
+	refused  bool        // the message in hand is an answer that only a node writes that shuts down
+	refusing []*crossing // the Fetches that the messages in hand refuse: it matters when they were taken, even an observer's
+	extended bool        // a leader's log grew by what a message shows: what the node took before that matters
 	role     kraft.RoleAction
 	actions  kraft.Actions
 	pool     []*hypothesis
@@ -208,10 +211,12 @@ func (j *judge) absorb(h *hypothesis) {
 	before := h.m.Likeness()
 	for i := range h.asked {
 		s := &h.asked[i]
-		if s.taken || s.closed || s.x.event == nil || s.passive && s.serial == h.serial {
+		if s.taken || s.closed || s.x.event == nil || s.passive && s.serial == h.serial && !j.refuse(s.x) {
 			continue
 		}
-		s.passive, s.serial = false, h.serial
+		if s.passive, s.serial = false, h.serial; j.refuse(s.x) {
+			continue
+		}
 		if j.mayBeLonger(h, s.x) || s.x.key == wire.KeyAddRaftVoter {
 			continue
 		}
@@ -230,6 +235,11 @@ func (j *judge) absorb(h *hypothesis) {
 		}
 		j.free(try)
 	}
+}
+
+// refuse reports whether a request is one that a message in hand refuses.
+func (j *judge) refuse(x *crossing) bool {
+	return len(j.refusing) > 0 && slices.Contains(j.refusing, x)
 }
 
 // joining reports whether a request is from a node that the leader is about to add.

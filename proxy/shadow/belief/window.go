@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/understudy-kafka/understudy/kraft"
+	"github.com/understudy-kafka/understudy/wire"
 )
 
 // window is the recent past of a node. If nothing explains a message, the search begins again at an earlier state, and then looks
@@ -23,6 +24,7 @@ type step struct {
 	kind  stepKind
 	x     *crossing
 	conn  ConnID
+	asked *crossing
 	opens bool // it is the first request on a connection
 	old   bool // a request that may have been built before judging began: it need not be explained
 }
@@ -48,6 +50,12 @@ const (
 	markEvery = 64
 	maxMarked = 24 // hypotheses in a set that is kept
 )
+
+// refuses reports whether a step is an answer of a later epoch that refuses a Fetch. One that has waited is refused by whoever becomes a
+// follower.
+func (s *step) refuses() bool {
+	return s.kind == stepSeen && s.asked != nil && s.x.key == wire.KeyFetch && s.x.said.err != kraft.None && s.x.said.epoch > s.asked.said.epoch
+}
 
 // push adds a step, and now and then keeps the set as it is before it.
 func (w *window) push(j *judge, s step) {
@@ -114,6 +122,11 @@ func (w *window) search(j *judge) []*hypothesis {
 	defer func() { j.now = now }()
 	if len(w.marks) == 0 {
 		return nil
+	}
+	for i := range w.steps {
+		if s := &w.steps[i]; len(j.refusing) > 0 && s.refuses() { // one that is there already does no harm
+			j.refusing = append(j.refusing, s.asked)
+		}
 	}
 	w.restarted = false
 	latest, oldest := &w.marks[len(w.marks)-1], &w.marks[0]
