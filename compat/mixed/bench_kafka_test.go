@@ -189,20 +189,34 @@ func BenchmarkMixed_Commit(b *testing.B) {
 		var rate [2]float64
 		for range 2 { // the second counts
 			before = synced.Load()
-			rate[0] = pump(b, writers, lasts, func() func(int) error {
+			rate[0] = pump(b, writers, lasts, func() func(int) (int, error) {
 				batch := make([]byte, batchSize)
-				return func(int) error {
+				return func(int) (int, error) {
 					_, err := node.Append(ctx, batch)
-					return err
+					return batchSize, err
 				}
 			})
 			b.Logf("%d writers: the leader of ours synced %.3f times a batch", writers, float64(synced.Load()-before)*batchSize/(rate[0]*(1<<20)*lasts.Seconds()))
-			rate[1] = pump(b, writers, lasts, func() func(int) error {
-				leader, err := q.WaitLeader(ctx) // it may have lost its office meanwhile
-				must(b, err)
-				a, err := kafka.DialAdmin(ctx, q.Node(leader.Node).Listener, "bench")
-				must(b, err)
-				return func(i int) error { return alter(ctx, a, altered(10, batchSize/10, i, false)) }
+			rate[1] = pump(b, writers, lasts, func() func(int) (int, error) {
+				var a *kafka.Admin
+				return func(i int) (n int, err error) {
+					if a == nil {
+						leader, err := q.WaitLeader(ctx)
+						if err != nil {
+							return 0, err
+						}
+						if a, err = kafka.DialAdmin(ctx, q.Node(leader.Node).Listener, "bench"); err != nil {
+							return 0, err
+						}
+					}
+					if alter(ctx, a, altered(10, batchSize/10, i, false)) == nil {
+						return batchSize, nil
+					}
+					err = a.Close() // the leader has lost its office: Kafka's threads may have got no processor for long
+					a = nil
+					time.Sleep(10 * time.Millisecond)
+					return 0, err
+				}
 			})
 		}
 		beside(b, fmt.Sprintf("throughput-of-%d-MB/s", writers), rate[0], rate[1])
@@ -212,7 +226,7 @@ func BenchmarkMixed_Commit(b *testing.B) {
 const batchSize = 50 << 10
 
 // pump has writers at work for a while, and returns MB/s.
-func pump(b *testing.B, writers int, lasts time.Duration, writer func() func(i int) error) float64 {
+func pump(b *testing.B, writers int, lasts time.Duration, writer func() func(i int) (bytes int, err error)) float64 {
 	var all sync.WaitGroup
 	var total atomic.Int64
 	began := time.Now()
@@ -220,11 +234,12 @@ func pump(b *testing.B, writers int, lasts time.Duration, writer func() func(i i
 		write := writer()
 		all.Go(func() {
 			for i := 0; time.Since(began) < lasts; i++ {
-				if err := write(i); err != nil {
+				n, err := write(i)
+				if err != nil {
 					b.Error(err)
 					return
 				}
-				total.Add(batchSize)
+				total.Add(int64(n))
 			}
 		})
 	}
