@@ -187,7 +187,7 @@ func until(ctx context.Context, t *testing.T, what func() (seen any, ok bool)) {
 }
 
 // toolTime is for one of Kafka's tools. One that asks a node between two leaders would wait for a minute and fail.
-const toolTime = 20 * time.Second
+const toolTime = 45 * time.Second
 
 // described is what Kafka's tool says of a quorum whose leader is the same before and after.
 func (q *quorum) described(through ...kraft.NodeID) (d kafka.Description, leader kafka.Elected) {
