@@ -85,7 +85,7 @@ func StartProxy(t *testing.T, cmd *exec.Cmd, output *Output, addresses ...string
 
 func waitListening(t *testing.T, p *child.Process, output *Output, address string) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		ln, err := net.Listen("tcp", address) // dialling would make a connection that is recorded
 		if err != nil {
 			return // taken: by the proxy
