@@ -5,7 +5,7 @@ VERSION  ?= dev
 LDFLAGS   = -X github.com/understudy-kafka/understudy/internal/build.Version=$(VERSION)
 GOLANGCI  = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help build demo test test-short test-explore test-kafka test-matrix oracle oracle-coverage soak-oracle soak bench bench-proxy bench-check bench-etcd bench-mixed lint generate clean test-live test-sim test-pages test-mixed test-containers images soak-sim bench-sim
+.PHONY: help build demo test test-short test-explore test-kafka test-matrix oracle oracle-coverage soak-oracle soak bench bench-proxy bench-check bench-etcd bench-mixed lint generate clean test-live test-sim test-pages test-mixed test-containers test-replay images soak-sim bench-sim
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -42,6 +42,10 @@ test-mixed: ## our nodes in quorums of real controllers of all builds: elections
 test-containers: ## quorums of containers, Kafka 4.0.0 and 4.4.0, behind the proxy: builds the images without a registry, starts a container engine when root and none runs (<= 6 min)
 	$(GO) run ./internal/need/cmd java javac mvn
 	$(GO) run -C compat/kafka/container ./local
+
+test-replay: ## a recording of a real node of 4.4.0, replayed to the same release and to 4.0.0 and 4.2.1 (4 min on a quiet machine)
+	$(GO) run ./internal/need/cmd java mvn
+	UNDERSTUDY_REPLAY=1 $(GO) test -count=1 -v -timeout 20m -run 'RealNode' ./compat/replay
 
 images: ## understudy:local and understudy/kafka:4.0.0 and 4.4.0, from what is on this machine; needs a container engine that runs
 	$(GO) run ./internal/need/cmd java javac mvn

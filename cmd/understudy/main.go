@@ -97,7 +97,7 @@ Exit codes: 0 fine, 1 a finding, 2 wrong usage or configuration, 3 inconclusive,
 		return usageError("%w\nRun '%s --help' for the flags and examples", err, cmd.CommandPath())
 	})
 	root.AddCommand(newProxyCommand(), newRecordCommand(), newCheckCommand(), newExplainCommand(), newConformCommand(), newDumpCommand(),
-		newFormatCommand(), newDemoCommand(), newExploreCommand(), newSimCommand(), newJoinCommand(), newVersionCommand())
+		newFormatCommand(), newDemoCommand(), newExploreCommand(), newSimCommand(), newJoinCommand(), newReplayCommand(), newVersionCommand())
 	markUsageErrors(root)
 	return root
 }

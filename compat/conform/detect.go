@@ -67,3 +67,10 @@ func serves(versions *kmsg.ApiVersionsResponse, api kraft.APIKey) (kmsg.ApiVersi
 	}
 	return kmsg.ApiVersionsResponseApiKey{}, false
 }
+
+// Detect finds the build of a node by what it says of itself; of several that fit it is the newest.
+func Detect(versions *kmsg.ApiVersionsResponse) (compat.Profile, error) {
+	var t Target
+	err := t.detect(versions)
+	return t.Profile, err
+}

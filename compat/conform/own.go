@@ -21,6 +21,9 @@ import (
 type OwnOptions struct {
 	Options
 	Voters map[kraft.NodeID]string // the other voters' addresses, HOST:PORT
+
+	// Listen is where the suite listens for them instead: behind a proxy that stands at their addresses. May be nil.
+	Listen map[kraft.NodeID]string
 }
 
 // arrival is long enough for what must come after an election timeout or two.
@@ -59,7 +62,7 @@ func RunOwn(ctx context.Context, o OwnOptions) (*Report, error) {
 		return nil, fmt.Errorf("own quorum: want the target's node id, the cluster id and two other voters, not %d", len(o.Voters))
 	}
 	ids := slices.Sorted(maps.Keys(o.Voters))
-	p, err := newPeers(o.Voters)
+	p, err := newPeers(o.Voters, o.Listen)
 	if err != nil {
 		return nil, err
 	}

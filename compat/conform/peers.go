@@ -51,9 +51,13 @@ type peers struct {
 	mute      bool                                                    // the peers answer nothing
 }
 
-func newPeers(addresses map[kraft.NodeID]string) (*peers, error) {
+// newPeers listens for the voters at their addresses, or where listen says.
+func newPeers(addresses, listen map[kraft.NodeID]string) (*peers, error) {
 	p := &peers{inbox: make(chan *request, 4096), open: map[net.Conn]bool{}, addresses: addresses, leader: kraft.NoNode}
 	for id, address := range addresses {
+		if behind, ok := listen[id]; ok {
+			address = behind
+		}
 		l, err := net.Listen("tcp", address)
 		if err != nil {
 			p.close()

@@ -1,0 +1,311 @@
+package replay
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/understudy-kafka/understudy/kraft"
+	"github.com/understudy-kafka/understudy/recordings"
+	"github.com/understudy-kafka/understudy/wire"
+)
+
+// maxBytes bounds what a script holds in memory.
+const maxBytes = 1 << 30
+
+// exchange is one recorded request and what came back.
+type exchange struct {
+	number   uint64 // of the request's frame in the recording
+	conn     uint64
+	node     kraft.NodeID // whose listener it came to
+	readable bool         // the header could be read
+	header   wire.RequestHeader
+	frame    []byte // the request
+	request  []byte // its body
+	response []byte // body of the answer
+	answered bool
+	withheld bool // parts of either are not in the recording
+
+	// chance: a node that knows no leader asks one voter or another, as it draws, and was told nothing. Whether it asks is
+	// not part of the story.
+	chance bool
+
+	step int    // of the node's own requests: where they are due
+	sign string // of the request, once it was needed
+}
+
+func (x *exchange) String() string {
+	if !x.readable {
+		return fmt.Sprintf("frame %d, which is no request that can be read", x.number)
+	}
+	return fmt.Sprintf("frame %d, %s v%d", x.number, wire.Name(x.header.Key), x.header.Version)
+}
+
+type stepKind uint8
+
+const (
+	stepAsk    stepKind = iota // send the node a request
+	stepAnswer                 // its answer is due
+	stepEnd                    // the connection ends
+	stepHear                   // the node asks a peer
+	stepReply                  // the peer answers
+	stepHangUp                 // the peer's connection ends
+)
+
+type step struct {
+	kind stepKind
+	conn uint64
+	x    *exchange
+	at   int64 // ns
+}
+
+// Script is what is played to one node.
+type Script struct {
+	Node  kraft.NodeID
+	Peers map[kraft.NodeID]string // where the node dialled its peers in the recording
+
+	steps []step
+	heard map[kraft.NodeID][]*exchange // the requests of the node's raft client by peer, in order
+	other map[kraft.NodeID][]*exchange // its other requests: answered, not awaited
+}
+
+// Asks and Hears are how many requests go each way.
+func (s *Script) Asks() int { return s.count(stepAsk) }
+
+// Hears is how many requests the node's raft client made of its peers.
+func (s *Script) Hears() int { return s.count(stepHear) }
+
+func (s *Script) count(kind stepKind) (n int) {
+	for _, st := range s.steps {
+		if st.kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
+// ErrWithheld says that the recording lacks what the node must be given.
+var ErrWithheld = errors.New("the recording withholds what the node must be given: record with --include-records")
+
+// Load reads a recording to its end. The node is the one to be replayed; kraft.NoNode takes the one that is asked things,
+// if there is only one.
+func Load(src recordings.Source, node kraft.NodeID) (*Script, error) {
+	l := &loader{conns: map[*recordings.Conn]*loadedConn{}}
+	if err := l.read(src); err != nil {
+		return nil, err
+	}
+	if node == kraft.NoNode {
+		if len(l.nodes) != 1 {
+			return nil, fmt.Errorf("the recording has requests to %d nodes (%s): say which of them is replayed", len(l.nodes), list(l.nodes))
+		}
+		node = l.nodes[0]
+	}
+	return l.script(node)
+}
+
+// loader collects exchanges with the order of their frames.
+type loader struct {
+	conns map[*recordings.Conn]*loadedConn
+	order []*loadedConn
+	nodes []kraft.NodeID // that are asked something by somebody who is not a raft client, or all
+	steps []loadedStep
+	size  int
+}
+
+type loadedConn struct {
+	*recordings.Conn
+	client string // its client id, once a request told it
+	open   []*exchange
+}
+
+type loadedStep struct {
+	conn     *loadedConn
+	response bool
+	end      bool
+	x        *exchange
+	at       int64
+}
+
+func (l *loader) read(src recordings.Source) error {
+	var o recordings.Observation
+	for {
+		err := src.Next(&o)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if o.Conn == nil {
+			continue
+		}
+		if o.Conn.Node == kraft.NoNode {
+			return fmt.Errorf("connection %d to %s: the recording does not say which node listens there", o.Conn.ID, o.Conn.Endpoint)
+		}
+		c := l.conns[o.Conn]
+		if c == nil {
+			c = &loadedConn{Conn: o.Conn}
+			l.conns[o.Conn] = c
+			l.order = append(l.order, c)
+		}
+		if err := l.take(c, &o); err != nil {
+			return err
+		}
+		if l.size > maxBytes {
+			return fmt.Errorf("the recording has more than %d MiB of frames; replay a part of it", maxBytes>>20)
+		}
+	}
+}
+
+func (l *loader) take(c *loadedConn, o *recordings.Observation) error {
+	switch o.Kind {
+	case recordings.KindGap:
+		return fmt.Errorf("block %d: the recording has a gap (%s), so what follows has no known cause", o.Number, o.Gap.Reason)
+	case recordings.KindClose:
+		l.steps = append(l.steps, loadedStep{conn: c, end: true, at: o.At.Seen})
+	case recordings.KindFrame:
+		if o.Frame.Cut {
+			return nil // the connection ended within it
+		}
+		if o.Dir == wire.Request {
+			l.request(c, o)
+		} else {
+			l.response(c, o)
+		}
+	}
+	return nil
+}
+
+func (l *loader) request(c *loadedConn, o *recordings.Observation) {
+	if o.Fault != nil && !o.Fault.Delivered {
+		return // nobody got it
+	}
+	x := &exchange{number: o.Number, conn: c.ID, node: c.Node, frame: slices.Clone(o.Frame.Bytes), withheld: len(o.Withheld) > 0}
+	l.size += len(x.frame)
+	if h, body, err := wire.ParseRequestHeader(x.frame); err == nil {
+		x.header, x.request, x.readable = h, body, true
+		if c.client == "" {
+			c.client = string(h.ClientID)
+		}
+	}
+	c.open = append(c.open, x)
+	if !slices.Contains(l.nodes, c.Node) && !strings.HasPrefix(c.client, raftClient) {
+		l.nodes = append(l.nodes, c.Node)
+	}
+	l.steps = append(l.steps, loadedStep{conn: c, x: x, at: o.At.Seen})
+}
+
+func (l *loader) response(c *loadedConn, o *recordings.Observation) {
+	frame := o.Frame.Bytes
+	if o.Fault != nil && o.Fault.Sent != nil {
+		frame = o.Fault.Sent
+	}
+	for i, x := range c.open {
+		if !x.readable || len(frame) < 4 || !bytes.Equal(frame[:4], x.frame[4:8]) {
+			continue
+		}
+		c.open = slices.Delete(c.open, i, i+1)
+		_, body, err := wire.ParseResponseHeader(frame, x.header.Key, x.header.Version)
+		if err != nil {
+			return
+		}
+		x.response, x.answered = slices.Clone(body), true
+		x.withheld = x.withheld || len(o.Withheld) > 0
+		l.size += len(body)
+		l.steps = append(l.steps, loadedStep{conn: c, x: x, response: true, at: o.At.Seen})
+		return
+	}
+}
+
+// raftClient begins the client id of a node's raft client (Kafka: KafkaRaftManager, "raft-client-" + nodeId).
+const raftClient = "raft-client-"
+
+// script turns what was read into the steps of one node.
+func (l *loader) script(node kraft.NodeID) (*Script, error) {
+	s := &Script{Node: node, Peers: map[kraft.NodeID]string{}, heard: map[kraft.NodeID][]*exchange{}, other: map[kraft.NodeID][]*exchange{}}
+	raft, plain := raftClient+node.String(), node.String()
+	for _, st := range l.steps {
+		c := st.conn
+		switch {
+		case c.Node == node && c.client == raft: // it asks itself
+		case c.Node == node:
+			s.asked(st)
+		case c.client == raft:
+			if err := s.hears(st); err != nil {
+				return nil, err
+			}
+		case c.client == plain && st.response:
+			s.Peers[c.Node] = c.Endpoint
+			s.other[c.Node] = append(s.other[c.Node], st.x)
+		}
+	}
+	if s.Asks()+s.Hears() == 0 {
+		return nil, fmt.Errorf("nothing in the recording concerns node %s", node)
+	}
+	return s, nil
+}
+
+func (s *Script) asked(st loadedStep) {
+	kind := stepAsk
+	switch {
+	case st.end:
+		kind = stepEnd
+	case st.response:
+		kind = stepAnswer
+	}
+	s.steps = append(s.steps, step{kind, st.conn.ID, st.x, st.at})
+}
+
+func (s *Script) hears(st loadedStep) error {
+	s.Peers[st.conn.Node] = st.conn.Endpoint
+	switch {
+	case st.end:
+		s.steps = append(s.steps, step{kind: stepHangUp, conn: st.conn.ID, at: st.at})
+	case st.x.header.Key == wire.KeyAPIVersions: // once for each connection, and how many there are is chance
+		if st.response {
+			s.other[st.conn.Node] = append(s.other[st.conn.Node], st.x)
+		}
+	case st.response:
+		if st.x.withheld {
+			return fmt.Errorf("%s to node %s: %w", st.x, st.x.node, ErrWithheld)
+		}
+		st.x.chance = tellsNothing(st.x)
+		s.steps = append(s.steps, step{stepReply, st.conn.ID, st.x, st.at})
+	case st.x.readable:
+		s.heard[st.conn.Node] = append(s.heard[st.conn.Node], st.x)
+		st.x.step = len(s.steps)
+		s.steps = append(s.steps, step{stepHear, st.conn.ID, st.x, st.at})
+	}
+	return nil
+}
+
+func list(nodes []kraft.NodeID) string {
+	var texts []string
+	for _, n := range slices.Sorted(slices.Values(nodes)) {
+		texts = append(texts, n.String())
+	}
+	return strings.Join(texts, ", ")
+}
+
+// tellsNothing reports whether an answer to a Fetch is that of a voter that neither leads nor knows who does.
+func tellsNothing(x *exchange) bool {
+	if x.header.Key != wire.KeyFetch {
+		return false
+	}
+	var d wire.Decoder
+	resp, err := d.Response(x.header.Key, x.header.Version, x.response)
+	if err != nil {
+		return false
+	}
+	f, ok := resp.(*kmsg.FetchResponse)
+	if !ok || len(f.Topics) != 1 || len(f.Topics[0].Partitions) != 1 {
+		return false
+	}
+	p := &f.Topics[0].Partitions[0]
+	return p.ErrorCode == int16(kraft.NotLeaderOrFollower) && p.CurrentLeader.LeaderID < 0
+}
