@@ -10,9 +10,10 @@
 // node is not judged until it can be anchored again.
 //
 // Reading path: hypothesis.go (a state), step.go (hidden steps), match.go (what explains a message), judge.go (the search),
-// window.go (the search in the past), follow.go (from messages to steps), anchor.go and restart.go (where states come from).
+// window.go (the search in the past), follow.go (from messages to steps), anchor.go, anchor_leader.go and restart.go (where states come
+// from), census.go (who the voters are).
 //
-// What is not judged: nodes of releases without a profile, quorums of one voter, a leader that led already when judging began, voters
+// What is not judged: nodes of releases without a profile, quorums of one voter, voters
 // that add or remove themselves, which snapshots there are, endpoints in answers, the pace of requests, the content of data records.
 // What a node did by itself without any message that asks for it is looked for up to four steps back in the window.
 package belief
