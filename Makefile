@@ -5,7 +5,7 @@ VERSION  ?= dev
 LDFLAGS   = -X github.com/understudy-kafka/understudy/internal/build.Version=$(VERSION)
 GOLANGCI  = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help build demo test test-short test-explore test-kafka test-matrix oracle oracle-coverage soak-oracle soak bench bench-proxy bench-check bench-etcd bench-mixed lint generate clean test-live test-sim test-pages test-mixed test-containers test-replay images soak-sim bench-sim
+.PHONY: help build demo test test-short test-explore test-kafka test-matrix conform-matrix oracle oracle-coverage soak-oracle soak bench bench-proxy bench-check bench-etcd bench-mixed lint generate clean test-live test-sim test-pages test-mixed test-containers test-replay images soak-sim bench-sim
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -64,12 +64,24 @@ test-matrix: ## all raft builds of 4.x and the long runs (<= 40 min)
 	UNDERSTUDY_MATRIX=1 $(GO) test -count=1 -p 1 -timeout 39m -run 'Kafka|Matrix' ./compat/... ./proxy/...
 	UNDERSTUDY_MATRIX=1 $(GO) test -count=1 -timeout 30m ./wire ./kraft/...
 
+conform-matrix: ## docs/conformance-matrix.md: the suite with its hostile group and killers on all six builds and our node (<= 60 min on a quiet machine)
+	$(GO) run ./internal/need/cmd java javac mvn
+	rm -rf bin/conform-matrix && mkdir -p bin/conform-matrix
+	UNDERSTUDY_MATRIX=1 $(GO) test -count=1 -timeout 90m -run Kafka ./compat/conform -killers -reports '$(CURDIR)/bin/conform-matrix'
+	$(GO) test -count=1 -run Matrix ./compat/conform -matrix '$(CURDIR)/bin/conform-matrix'
+
 oracle: ## random walks beside the real KafkaRaftClient; KAFKA_LIBS=DIR RULES=4.4.0 tells what a local Kafka decides otherwise; BUILD= STEPS= SEED=
 	$(GO) run ./internal/need/cmd java javac mvn
 	$(GO) run ./compat/oracle/cmd $(if $(KAFKA_LIBS),-kafka-home '$(KAFKA_LIBS)') $(if $(BUILD),-build '$(BUILD)') $(if $(RULES),-rules '$(RULES)') \
 		-steps $(or $(STEPS),50000) -seed $(or $(SEED),1)
 
-soak-oracle: ## random walks on all raft builds in turn until each has TOTAL=5000000 equal steps in LEDGER=DIR; goes on where it ended
+soak-conform-matrix: ## docs/conformance-matrix.md: the suite with its hostile group and killers on all six builds and our node (<= 60 min on a quiet machine)
+	$(GO) run ./internal/need/cmd java javac mvn
+	rm -rf bin/conform-matrix && mkdir -p bin/conform-matrix
+	UNDERSTUDY_MATRIX=1 $(GO) test -count=1 -timeout 90m -run Kafka ./compat/conform -killers -reports '$(CURDIR)/bin/conform-matrix'
+	$(GO) test -count=1 -run Matrix ./compat/conform -matrix '$(CURDIR)/bin/conform-matrix'
+
+oracle: ## random walks on all raft builds in turn until each has TOTAL=5000000 equal steps in LEDGER=DIR; goes on where it ended
 	$(GO) run ./internal/need/cmd java javac mvn
 	$(GO) run ./compat/oracle/cmd -ledger '$(or $(LEDGER),bin/soak-oracle)' -total $(or $(TOTAL),5000000) -chunk $(or $(CHUNK),100000) $(if $(BUILD),-build '$(BUILD)')
 

@@ -38,7 +38,12 @@ func ModeOf(c *Case) string {
 	case "unattached", "follower", "candidate", "leader", "durability", "dynamic":
 		return "--own-quorum"
 	case "hostile":
-		if strings.HasPrefix(c.ID, "hostile/killers/") {
+		switch {
+		case strings.HasPrefix(c.ID, "hostile/answers/"):
+			return "--own-quorum --hostile"
+		case strings.HasPrefix(c.ID, "hostile/killers/answer/"), c.ID == "hostile/killers/vote-for-itself":
+			return "--own-quorum --hostile=killers"
+		case strings.HasPrefix(c.ID, "hostile/killers/"):
 			return "--hostile=killers"
 		}
 		return "--hostile"

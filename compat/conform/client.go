@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"time"
@@ -92,19 +91,9 @@ func (c *client) receive(deadline time.Time) (frame []byte, closed bool, err err
 	if err := c.conn.SetReadDeadline(deadline); err != nil {
 		return nil, false, err
 	}
-	var size [4]byte
-	if _, err := io.ReadFull(c.in, size[:]); err != nil {
-		return nil, !errors.Is(err, os.ErrDeadlineExceeded), err
-	}
-	n := binary.BigEndian.Uint32(size[:])
-	if n > maxAnswer {
-		return nil, false, fmt.Errorf("an answer of %d bytes", n)
-	}
-	frame = make([]byte, n)
-	if _, err := io.ReadFull(c.in, frame); err != nil {
-		return nil, !errors.Is(err, os.ErrDeadlineExceeded), err
-	}
-	return frame, false, nil
+	frame, err = wire.ReadFrame(c.in, nil, maxAnswer)
+	closed = err != nil && !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, wire.ErrMalformed)
+	return frame, closed, err
 }
 
 // request asks one thing and decodes the answer.

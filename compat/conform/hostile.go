@@ -83,7 +83,12 @@ func Attacks(p compat.Profile) []Attack {
 
 // choose are those attacks that the degree of hostility allows.
 func (h Hostility) choose(all []Attack) []Attack {
-	return slices.DeleteFunc(all, func(a Attack) bool { return h == Peaceful || a.kills != nil && h < Killers })
+	return slices.DeleteFunc(all, func(a Attack) bool { return !h.allows(true, a.kills) })
+}
+
+// allows reports whether a case of the hostile group, or of another one, may be tried.
+func (h Hostility) allows(hostile bool, kills *killer) bool {
+	return !hostile || h >= Killers || h == Hostile && kills == nil
 }
 
 // striker makes one attack.

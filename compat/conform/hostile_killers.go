@@ -32,6 +32,9 @@ func killerAttacks(compat.Profile) (all []Attack) {
 		Step{Key: wire.KeyBeginQuorumEpoch, Version: 0, Ask: "p.leaderEpoch=$epoch p.leaderId=$node"})
 	add("begin-without-an-endpoint", "a BeginQuorumEpoch of a newer epoch that does not say where its leader is, whom nobody knows, is refused", leads, impossible, AnyRole,
 		Step{Key: wire.KeyBeginQuorumEpoch, Version: 0, Ask: "p.leaderEpoch=$epoch+1"})
+	add("fetch-snapshot-as-the-leader", "a FetchSnapshot in the leader's own name is refused, or answered", "Kafka: KafkaRaftClient.handleFetchSnapshotRequest, LeaderState.updateCheckQuorumForFollowingVoter",
+		killer{"LeaderState.updateCheckQuorumForFollowingVoter", every}, Leader,
+		Step{Key: wire.KeyFetchSnapshot, Version: 1, Ask: "replicaId=$leader p.currentLeaderEpoch=$epoch p.snapshotId.endOffset=$snapshotEnd p.snapshotId.epoch=$snapshotEpoch"})
 	all = append(all, Attack{
 		Case: Case{
 			ID: "killers/claims-all-memory", Says: "many frames that claim socket.request.max.bytes and stay away take no memory", Does: "hold 24 connections, each with a frame that claims 100 MiB",

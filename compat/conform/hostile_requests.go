@@ -178,7 +178,6 @@ func valueAttacks(p compat.Profile) (all []Attack) {
 		{"fetch/as-the-leader", "a Fetch comes in the leader's own name", wire.KeyFetch, "p.currentLeaderEpoch=$epoch replicaState.id=$leader p.fetchOffset=0 maxWaitMs=1"},
 		{"fetch-snapshot/lowest", "a FetchSnapshot asks for the lowest of everything", wire.KeyFetchSnapshot, "maxBytes=-2147483648 p.position=-9223372036854775808 p.currentLeaderEpoch=$epoch p.snapshotId.endOffset=-9223372036854775808 p.snapshotId.epoch=-2147483648"},
 		{"fetch-snapshot/highest", "a FetchSnapshot asks for the highest of everything", wire.KeyFetchSnapshot, "maxBytes=2147483647 p.position=$max p.currentLeaderEpoch=$epoch p.snapshotId.endOffset=$max p.snapshotId.epoch=2147483647"},
-		{"fetch-snapshot/as-the-leader", "a FetchSnapshot comes in the leader's own name", wire.KeyFetchSnapshot, "replicaId=$leader p.currentLeaderEpoch=$epoch p.snapshotId.endOffset=$snapshotEnd p.snapshotId.epoch=$snapshotEpoch"},
 		{"vote/lowest", "a Vote says the lowest of everything", wire.KeyVote, "voterId=-2147483648 p.replicaId=-2147483648 p.replicaEpoch=-2147483648 p.lastOffset=-9223372036854775808 p.lastOffsetEpoch=-2147483648"},
 		{"vote/log-of-the-future", "a Vote of an older epoch has the highest log end", wire.KeyVote, "p.replicaEpoch=0 p.lastOffset=$max p.lastOffsetEpoch=2147483647"},
 		{"begin/lowest", "a BeginQuorumEpoch says the lowest of everything", wire.KeyBeginQuorumEpoch, "voterId=-2147483648 p.leaderId=-2147483648 p.leaderEpoch=-2147483648"},

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// back is how long a target may take to come back.
-const back = 30 * time.Second
+// back is how many times its patience the suite waits for a target to come back.
+const back = 3
 
 // attack makes the attacks one by one, after the cases of a run.
 func (o *Options) attack(ctx context.Context, attacks []Attack, target *Target, report func(Result)) error {
@@ -117,7 +117,7 @@ func (o *Options) bringBack(ctx context.Context) (*Target, error) {
 			return nil, err
 		}
 	}
-	for end := time.Now().Add(back); ; time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(back * o.patience()); ; time.Sleep(100 * time.Millisecond) {
 		target, err := discover(ctx, o)
 		if err == nil || ctx.Err() != nil || time.Now().After(end) {
 			return target, err

@@ -15,10 +15,13 @@ import (
 	"github.com/understudy-kafka/understudy/kraft"
 )
 
+// fastTimers elect soon, and time nobody out on a busy machine.
+var fastTimers = kraft.QuorumTimeouts{ElectionMs: 300, FetchMs: 6000, ElectionBackoffMaxMs: 150, RequestMs: 2000, RetryBackoffMs: 20}
+
 // ourPair starts two nodes of ours and returns their addresses once one leads.
 func ourPair(t testing.TB) []*ourNode {
 	t.Helper()
-	pair := ourVoters(t, 2, 2, 1, kraft.QuorumTimeouts{ElectionMs: 300, FetchMs: 6000, ElectionBackoffMaxMs: 150, RequestMs: 2000, RetryBackoffMs: 20})
+	pair := ourVoters(t, 2, 2, 1, fastTimers)
 	for _, n := range pair {
 		if err := n.start(); err != nil {
 			t.Fatal(err)

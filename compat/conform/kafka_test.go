@@ -111,6 +111,7 @@ func runOn(ctx context.Context, t *testing.T, q *kafka.Quorum, id kraft.NodeID, 
 		options.Dial = kept.dial(t, address)
 	}
 	before := stateOf(ctx, t, q)
+	options.Progress = keeping(t, x.release, fmt.Sprintf("%s-%s", x.voters, id))
 	report, err := Run(ctx, options)
 	if err != nil {
 		t.Fatal(err)
@@ -134,19 +135,10 @@ func runOn(ctx context.Context, t *testing.T, q *kafka.Quorum, id kraft.NodeID, 
 	if *record {
 		kept.save(t, filepath.Join("testdata", fmt.Sprintf("%s-%s-%s.json.gz", x.release, x.voters, report.Target.Role())), id)
 	}
-	keepReport(t, x, report)
 }
 
 // oneOf reports whether the release is one of the line that was found but could not be told apart.
 func oneOf(detected, release string) bool { return len(detected) > 0 && release == "4.0.0" }
-
-// keepReport writes the report where the generated matrix takes it from.
-func keepReport(t *testing.T, x quorumUnderTest, report *Report) {
-	t.Helper()
-	reportsMu.Lock()
-	defer reportsMu.Unlock()
-	reports = append(reports, Column{Name: x.release, Report: report})
-}
 
 // quorumState is what the suite must leave as it was.
 type quorumState struct {

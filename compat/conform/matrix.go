@@ -21,25 +21,32 @@ type matrixRow struct {
 }
 
 // rows joins the cases of an api's versions: "vote/v0/x" and "vote/v1/x" are one row.
-func rows(columns []Column) []matrixRow {
+// Cases have a row even if nobody was asked.
+func rows(columns []Column, cases []Case) []matrixRow {
 	var list []matrixRow
 	at := map[string]int{}
+	row := func(c *Case) *matrixRow {
+		id := withoutVersion(c.ID)
+		n, ok := at[id]
+		if !ok {
+			n = len(list)
+			at[id] = n
+			level := string(c.Level)
+			if c.Rule != "" {
+				level += " (" + c.Rule + ")"
+			}
+			list = append(list, matrixRow{c.group(), id, c.Says, level, make([]string, len(columns))})
+		}
+		return &list[n]
+	}
+	for i := range cases {
+		row(&cases[i])
+	}
 	for c := range columns {
 		results := columns[c].Report.Results
 		for i := range results {
-			id := withoutVersion(results[i].Case.ID)
-			n, ok := at[id]
-			if !ok {
-				n = len(list)
-				at[id] = n
-				kase := results[i].Case
-				level := string(kase.Level)
-				if kase.Rule != "" {
-					level += " (" + kase.Rule + ")"
-				}
-				list = append(list, matrixRow{kase.group(), id, kase.Says, level, make([]string, len(columns))})
-			}
-			list[n].Cells[c] = worse(list[n].Cells[c], string(results[i].Outcome))
+			cell := &row(results[i].Case).Cells[c]
+			*cell = worse(*cell, string(results[i].Outcome))
 		}
 	}
 	slices.SortStableFunc(list, func(a, b matrixRow) int { return strings.Compare(a.Group, b.Group) })
@@ -68,7 +75,10 @@ func worse(a, b string) string {
 var marks = map[string]string{"": "", string(Skipped): "–", string(Passed): "✓", string(Known): "†", string(Inconclusive): "?", string(Failed): "✗"}
 
 // WriteMarkdown writes the matrix of rules and targets as a Markdown table.
-func WriteMarkdown(w io.Writer, columns []Column) error {
+func WriteMarkdown(w io.Writer, columns []Column) error { return writeRows(w, columns, nil) }
+
+// writeRows is WriteMarkdown with a row for each of the cases.
+func writeRows(w io.Writer, columns []Column, cases []Case) error {
 	var b strings.Builder
 	b.WriteString("| rule | level |")
 	for i := range columns {
@@ -77,10 +87,10 @@ func WriteMarkdown(w io.Writer, columns []Column) error {
 	b.WriteString("\n|---|---|" + strings.Repeat("---|", len(columns)) + "\n| **cases: passed / asked** | |")
 	for i := range columns {
 		r := columns[i].Report
-		fmt.Fprintf(&b, " %d / %d |", r.Count(Passed), len(r.Results)-r.Count(Skipped))
+		fmt.Fprintf(&b, " %d / %d |", r.Count(Passed), len(r.Results)-r.Count(Skipped)-r.Count(Known))
 	}
 	b.WriteByte('\n')
-	for _, row := range rows(columns) {
+	for _, row := range rows(columns, cases) {
 		fmt.Fprintf(&b, "| `%s` %s | %s |", row.Name, row.Says, row.Level)
 		for _, cell := range row.Cells {
 			fmt.Fprintf(&b, " %s |", marks[cell])
@@ -108,5 +118,5 @@ td.inconclusive,td.known{background:#fbeec2}td.skip,td.{color:#999}code{font-siz
 
 // WriteHTML writes the matrix of rules and targets as a page of its own.
 func WriteHTML(w io.Writer, columns []Column) error {
-	return page.Execute(w, map[string]any{"Columns": columns, "Rows": rows(columns)})
+	return page.Execute(w, map[string]any{"Columns": columns, "Rows": rows(columns, nil)})
 }

@@ -24,6 +24,7 @@ type OwnOptions struct {
 
 	// Listen is where the suite listens for them instead: behind a proxy that stands at their addresses. May be nil.
 	Listen map[kraft.NodeID]string
+	poisoned func() // is told when a poison has left; may be nil
 }
 
 // arrival is long enough for what must come after an election timeout or two.
@@ -33,7 +34,9 @@ const arrival = 15 * time.Second
 type Scenario struct {
 	Case
 	play     func(*own) error
-	restarts bool // it needs Options.Restart
+	restarts bool    // it needs Options.Restart
+	hostile  bool    // it is one of the hostile group
+	kills    *killer // of which releases it ends a node
 }
 
 // judged is one message of the target and what was asserted of it.
@@ -53,6 +56,7 @@ type own struct {
 	peers  *peers
 	facts  facts
 	judged []judged
+	gone   error // why the rest cannot be played
 }
 
 // RunOwn drives a node through roles, as the other voters of its quorum.
@@ -79,7 +83,7 @@ func RunOwn(ctx context.Context, o OwnOptions) (*Report, error) {
 	}
 	report := &Report{Target: w.t, Began: began}
 	list := Scenarios(w.t.Profile)
-	list = slices.DeleteFunc(list, func(s Scenario) bool { return o.Match != nil && !o.Match.MatchString(s.ID) })
+	list = slices.DeleteFunc(list, func(s Scenario) bool { return !o.matches(s.ID) || !o.Hostility.allows(s.hostile, s.kills) })
 	if len(list) == 0 {
 		return nil, ErrNoCase
 	}
@@ -106,6 +110,10 @@ func (w *own) run(s *Scenario) (r Result) {
 		r.Outcome, r.Why = Skipped, "no command that restarts the target: --restart-cmd"
 		return r
 	}
+	if w.gone != nil {
+		r.Outcome, r.Why = Inconclusive, w.gone.Error()
+		return r
+	}
 	w.judged = nil
 	err := w.fresh()
 	if err != nil {
@@ -114,12 +122,25 @@ func (w *own) run(s *Scenario) (r Result) {
 	}
 	if err = s.play(w); err != nil {
 		r.Outcome, r.Why = Failed, err.Error()
-		if errors.Is(err, errNotBack) {
+		switch {
+		case errors.Is(err, errNotBack):
 			r.Outcome = Inconclusive
+		case errors.Is(err, errEnded):
+			r.Outcome, r.Why = s.kills.ended(w.t.Profile, err)
+			w.bringBack(s.ID)
 		}
 	}
 	r.judged = w.judged
 	return r
+}
+
+// bringBack has the target started again after its end.
+func (w *own) bringBack(since string) {
+	if w.o.Restart == nil {
+		w.gone = fmt.Errorf("the target has ended in %s, and there is no command that starts it again: --restart-cmd", since)
+	} else if err := w.restart(); err != nil {
+		w.gone = fmt.Errorf("since %s: %w", since, err)
+	}
 }
 
 // connect dials the target until it listens, and learns its profile.

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"strconv"
 	"sync"
@@ -48,6 +47,8 @@ type peers struct {
 	knowsEnd  bool
 	vote      func(peer kraft.NodeID, v *kmsg.VoteRequestTopicPartition) bool
 	fetch     func(f *kmsg.FetchRequest, version int16) kmsg.Response // next answer to a Fetch or nil
+	snapshot  func(f *kmsg.FetchSnapshotRequest) kmsg.Response        // answer to a FetchSnapshot or nil
+	spoil     func(frame []byte) []byte                               // of the leading peer's next answer to a Fetch
 	mute      bool                                                    // the peers answer nothing
 }
 
@@ -126,23 +127,29 @@ func (p *peers) serve(id kraft.NodeID, conn net.Conn) {
 		if resp == nil {
 			return
 		}
-		if _, err := conn.Write(responseFrame(h, resp)); err != nil {
+		frame := responseFrame(h, resp)
+		if spoil := p.spoils(r); spoil != nil {
+			frame = spoil(frame)
+		}
+		if _, err := conn.Write(frame); err != nil {
 			return
 		}
 	}
 }
 
+// spoils takes what the answer to a Fetch of the leading peer is to be spoilt by.
+func (p *peers) spoils(r *request) (spoil func([]byte) []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r.message.Key() == wire.KeyFetch && r.peer == p.leader {
+		spoil, p.spoil = p.spoil, nil
+	}
+	return spoil
+}
+
 func readRequest(in *bufio.Reader) (h wire.RequestHeader, message kmsg.Request, err error) {
-	var size [4]byte
-	if _, err := io.ReadFull(in, size[:]); err != nil {
-		return h, nil, err
-	}
-	n := binary.BigEndian.Uint32(size[:])
-	if n > maxAnswer {
-		return h, nil, fmt.Errorf("a request of %d bytes", n)
-	}
-	frame := make([]byte, n)
-	if _, err := io.ReadFull(in, frame); err != nil {
+	frame, err := wire.ReadFrame(in, nil, maxAnswer)
+	if err != nil {
 		return h, nil, err
 	}
 	h, body, err := wire.ParseRequestHeader(frame)
@@ -173,7 +180,7 @@ func responseFrame(h wire.RequestHeader, resp kmsg.Response) []byte {
 func (p *peers) reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.vote, p.fetch, p.mute, p.pending = nil, nil, false, 0
+	p.vote, p.fetch, p.snapshot, p.spoil, p.mute, p.pending = nil, nil, nil, nil, false, 0
 }
 
 func (p *peers) setLeader(id kraft.NodeID, epoch kraft.Epoch) {

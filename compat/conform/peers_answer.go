@@ -58,7 +58,13 @@ func (p *peers) answer(r *request) kmsg.Response {
 		a.ErrorCode = int16(kraft.NotController)
 		return a
 	case *kmsg.FetchSnapshotRequest:
-		return nil
+		p.mu.Lock()
+		script := p.snapshot
+		p.mu.Unlock()
+		if script == nil {
+			return nil
+		}
+		return script(m)
 	default:
 		return nil
 	}

@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"io"
 	"net"
 	"os"
 	"slices"
@@ -246,24 +245,9 @@ func listen(t testing.TB, serve func(net.Conn)) string {
 	return l.Addr().String()
 }
 
-func readFrame(in *bufio.Reader) ([]byte, error) {
-	var size [4]byte
-	if _, err := io.ReadFull(in, size[:]); err != nil {
-		return nil, err
-	}
-	n := int32(binary.BigEndian.Uint32(size[:]))
-	if n < 0 || n > maxAnswer {
-		return nil, wire.ErrMalformed
-	}
-	frame := make([]byte, n)
-	_, err := io.ReadFull(in, frame)
-	if err != nil {
-		return nil, err
-	}
-	return frame, nil
-}
+func readFrame(in *bufio.Reader) ([]byte, error) { return wire.ReadFrame(in, nil, maxAnswer) }
 
 func writeFrame(out net.Conn, frame []byte) error {
-	_, err := out.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(frame))), frame...))
+	_, err := out.Write(wire.AppendFrame(nil, frame))
 	return err
 }

@@ -88,12 +88,28 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 			o.Progress(len(report.Results), len(cases)+len(attacks), &result)
 		}
 	}
+	var gone error // why the rest cannot be asked
 	for i := range cases {
+		if gone != nil {
+			add(Result{Case: &cases[i], Target: target, Outcome: Inconclusive, Why: gone.Error()})
+			continue
+		}
 		result := o.runCase(ctx, &cases[i], &target)
+		if result.Outcome == Inconclusive && ctx.Err() == nil { // it may be starting again
+			if now, err := o.bringBack(ctx); err != nil {
+				gone = fmt.Errorf("the target has not come back since %s: %w", cases[i].ID, err)
+			} else {
+				target = now
+				result = o.runCase(ctx, &cases[i], &target)
+			}
+		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		add(result)
+	}
+	if gone != nil {
+		attacks = nil
 	}
 	report.Target = target
 	if err := o.attack(ctx, attacks, target, add); err != nil {

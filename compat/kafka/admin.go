@@ -2,10 +2,8 @@ package kafka
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"time"
 
@@ -58,16 +56,8 @@ func (a *Admin) Request(ctx context.Context, req kmsg.Request) (kmsg.Response, e
 	if _, err := a.conn.Write(a.format.AppendRequest(nil, req, a.correlation)); err != nil {
 		return nil, err
 	}
-	var size [4]byte
-	if _, err := io.ReadFull(a.conn, size[:]); err != nil {
-		return nil, fmt.Errorf("%s: %w", kmsg.NameForKey(req.Key()), err)
-	}
-	n := binary.BigEndian.Uint32(size[:])
-	if n > maxAnswer {
-		return nil, fmt.Errorf("%s: an answer of %d bytes", kmsg.NameForKey(req.Key()), n)
-	}
-	frame := make([]byte, n)
-	if _, err := io.ReadFull(a.conn, frame); err != nil {
+	frame, err := wire.ReadFrame(a.conn, nil, maxAnswer)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", kmsg.NameForKey(req.Key()), err)
 	}
 	id, body, err := wire.ParseResponseHeader(frame, req.Key(), req.GetVersion())

@@ -77,7 +77,7 @@ func (g *guard) authenticate(ctx context.Context) (user string, err error) {
 	if err != nil {
 		return "", err
 	}
-	frame, err := readFrame(g.conn, maxFrame)
+	frame, err := readFrame(g.conn)
 	if err != nil {
 		return "", fmt.Errorf("waiting for SaslAuthenticate: %w", err)
 	}
@@ -114,7 +114,7 @@ func (g *guard) authenticate(ctx context.Context) (user string, err error) {
 // handshake answers ApiVersions, which may come once, and SaslHandshake; raw is for one of version 0.
 func (g *guard) handshake(ctx context.Context) (raw bool, err error) {
 	for asked := 0; ; asked++ {
-		frame, err := readFrame(g.conn, maxFrame)
+		frame, err := readFrame(g.conn)
 		if err != nil {
 			return false, fmt.Errorf("waiting for SaslHandshake: %w", err)
 		}

@@ -103,7 +103,7 @@ func (e *exchange) ask(req kmsg.Request, resp kmsg.Response) error {
 	if _, err := e.conn.Write(frame); err != nil {
 		return err
 	}
-	answer, err := readFrame(e.conn, maxFrame)
+	answer, err := readFrame(e.conn)
 	if err != nil {
 		return err
 	}
