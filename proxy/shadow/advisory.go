@@ -72,6 +72,7 @@ func Advisories() []Rule {
 	return []Rule{
 		advisoryTwoDisks, advisoryUnreached, advisoryStorm, advisoryStuck, advisoryWrongTurn, advisoryCrash, advisoryPause, advisoryNoPreVote,
 		advisoryForeign, advisoryItself, advisoryTwins, advisoryNames, advisoryRegistration, advisoryFeatures,
+		advisoryNoSeat, advisoryAgain,
 	}
 }
 
@@ -93,6 +94,7 @@ type adviser struct {
 	end  findingList // what only the end shows
 
 	setup setup
+	lost  lost
 
 	stuckSince int64 // since when the log is longer than the watermark, and that does not move
 	stuckAt    kraft.Offset
@@ -154,7 +156,11 @@ func (a *adviser) observe(c *Checker, m *message) {
 		a.moves(c, m)
 		a.setup.served(c, m)
 		a.setup.written(m)
+		a.lost.served(c, m)
 	case KindVoteRequest, KindBeginRequest:
+		if m.kind == KindVoteRequest {
+			a.lost.stands(c, m)
+		}
 		if m.peer == m.sender {
 			now := c.proof(m)
 			c.advise(&advisoryItself, m.sender.id, m.epoch, "", fmt.Sprintf("node %s sends a message for node %s to itself", m.sender.id, nodeName(m.meant())), c.evidence(&now, ""))
@@ -164,10 +170,7 @@ func (a *adviser) observe(c *Checker, m *message) {
 		a.late(c, m)
 		if m.peer != nil && m.ref.at-m.askedRef.at < pausedAfter {
 			if what := poisonOf(m); what != "" {
-				if a.poison == nil {
-					a.poison = map[kraft.NodeID]poisoned{}
-				}
-				a.poison[m.peer.id] = poisoned{m.ref.at, what, c.proof(m), m.sender.id}
+				a.poisons(m.peer.id, poisoned{m.ref.at, what, c.proof(m), m.sender.id})
 			}
 		}
 	}
@@ -194,6 +197,25 @@ func poisonOf(m *message) string {
 		return "an order to truncate below the high watermark"
 	}
 	return ""
+}
+
+func (a *adviser) poisons(id kraft.NodeID, p poisoned) {
+	if a.poison == nil {
+		a.poison = map[kraft.NodeID]poisoned{}
+	}
+	if len(a.poison) < maxNodes {
+		a.poison[id] = p
+	}
+}
+
+// shapeless takes in a request of the raft layer that has no topic or several. Up to 4.3.1 Kafka looks at the first one of a FetchSnapshot
+// before it looks whether there is one.
+func (a *adviser) shapeless(c *Checker, m *message) {
+	if m.kind != KindSnapshotRequest || m.peer == nil || c.scouting {
+		return
+	}
+	m.ref.line = "FetchSnapshot without a topic"
+	a.poisons(m.peer.id, poisoned{m.ref.at, "a FetchSnapshot without a topic", m.ref, m.ref.from})
 }
 
 // left takes in that all connections of a node have ended.
@@ -307,6 +329,7 @@ func (c *Checker) advisories() []Finding {
 	c.preVoteAdvice()
 	c.nameAdvice()
 	c.featureAdvice()
+	c.seatAdvice()
 	return append(c.advice.list.list(), c.advice.end.list()...)
 }
 

@@ -135,6 +135,10 @@ func (c *Checker) raftRequest(k *conn, o *recordings.Observation, kind Kind, h w
 	if err := c.readRequest(m); err != nil {
 		if !errors.Is(err, errOther) {
 			c.counts.Undecodable++
+		} else {
+			m.peer, m.ref = c.server(k), r
+			m.ref.from, m.ref.to = idOf(sender), idOf(m.peer)
+			c.advice.shapeless(c, m)
 		}
 		return
 	}

@@ -68,6 +68,9 @@ func fits(m *message) string {
 
 // voterAnswer checks an answer that every voter gives.
 func voterAnswer(m *message) string {
+	if m.kind == KindVoteResponse && m.vote.granted && m.err != kraft.None {
+		return fmt.Sprintf("grants a vote together with %s", m.err)
+	}
 	if m.epoch < 0 {
 		return ""
 	}
@@ -85,9 +88,6 @@ func voterAnswer(m *message) string {
 	case kraft.UnknownServerError, kraft.ClusterAuthorizationFailed:
 	default:
 		return fmt.Sprintf("answers %s to %s", m.err, wire.Name(m.key))
-	}
-	if m.kind == KindVoteResponse && m.vote.granted && m.err != kraft.None {
-		return fmt.Sprintf("grants a vote together with %s", m.err)
 	}
 	return ""
 }

@@ -100,6 +100,7 @@ func TestWireDiscipline_AnswersFitTheirEpochs(t *testing.T) {
 		{"a pre-vote granted in another epoch", preVote(5), granted(6), false},
 		{"a pre-vote granted by one that knows a leader", preVote(5), ballotAnswer(true, kraft.None, 5, 3), true},
 		{"a vote granted together with an error", stand(5), ballotAnswer(true, kraft.InvalidVoterKey, 5, -1), false},
+		{"a vote granted while it is fenced", stand(5), ballotAnswer(true, kraft.FencedLeaderEpoch, 6, -1), false},
 		{"a vote fenced in a later epoch", stand(5), ballotAnswer(false, kraft.FencedLeaderEpoch, 6, -1), true},
 		{"a vote fenced in its epoch", stand(5), ballotAnswer(false, kraft.FencedLeaderEpoch, 5, -1), false},
 		{"a vote with another's voter key, after the bump", stand(5), ballotAnswer(false, kraft.InvalidVoterKey, 5, -1), true},
