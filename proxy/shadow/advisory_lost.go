@@ -114,11 +114,11 @@ func (l *lost) served(c *Checker, m *message) {
 		}
 	}
 	if r.times++; r.times == 1 {
-		r.first = c.proof(m)
+		r.first = m.ref // not its proof: that takes time, and nearly all replicas go on
 	}
 	if r.times >= againTimes && m.ref.at-r.since >= againAfter {
 		now := c.proof(m)
 		c.advise(&advisoryAgain, m.peer.id, m.epoch, "", fmt.Sprintf("node %s got records for its Fetch from offset %d %d times in %s and asks from there again",
-			m.peer.id, r.offset, r.times, time.Duration(m.ref.at-r.since).Round(time.Second)), c.evidence(&r.first, ""), c.evidence(&now, ""))
+			m.peer.id, r.offset, r.times, time.Duration(m.ref.at-r.since).Round(time.Second)), c.evidence(&r.first, "with records"), c.evidence(&now, ""))
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -86,11 +88,9 @@ func StartProxy(t *testing.T, cmd *exec.Cmd, output *Output, addresses ...string
 func waitListening(t *testing.T, p *child.Process, output *Output, address string) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		ln, err := net.Listen("tcp", address) // dialling would make a connection that is recorded
-		if err != nil {
-			return // taken: by the proxy
+		if listening(t, address) {
+			return
 		}
-		_ = ln.Close()
 		if p.Ended() || time.Now().After(end) {
 			t.Fatalf("the proxy does not listen on %s:\n%s", address, output)
 		}
@@ -105,4 +105,30 @@ func Segments(t *testing.T, base string) []string {
 		t.Fatalf("no recording %s: %v", base, err)
 	}
 	return files
+}
+
+// listening reports whether anybody listens on the port of an address. The kernel's tables tell it without a trace: dialling would make a connection that
+// is recorded, and listening there for a moment may be the moment in which the program wants to.
+func listening(t *testing.T, address string) bool {
+	t.Helper()
+	_, text, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		raw, err := os.ReadFile(table)
+		if err != nil {
+			continue // no IPv6
+		}
+		for line := range strings.Lines(string(raw)) {
+			if f := strings.Fields(line); len(f) > 3 && f[3] == "0A" && strings.HasSuffix(f[1], fmt.Sprintf(":%04X", port)) {
+				return true
+			}
+		}
+	}
+	return false
 }
