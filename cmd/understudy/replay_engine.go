@@ -98,11 +98,9 @@ func replayToEngine(ctx context.Context, f *replayFlags, script *replay.Script, 
 	ended := make(chan error, 1)
 	go func() { ended <- above(ctx, c) }()
 	report, err = replay.Run(ctx, script, o)
+	c.Close() // at once: nobody is left who could take over
 	cancel()
 	nodeErr := <-ended
-	if errors.Is(nodeErr, controller.ErrShutdownTimeout) {
-		nodeErr = nil // nobody is left who could take over
-	}
 	if errors.Is(nodeErr, controller.ErrFatal) && report != nil {
 		report.Lost = fmt.Sprintf("the node ended as Kafka would: %v; %s", nodeErr, report.Lost)
 		nodeErr = nil

@@ -92,12 +92,12 @@ func load(t *testing.T, files []string) *replay.Script {
 	return s
 }
 
-func play(ctx context.Context, t *testing.T, s *replay.Script, address string) *replay.Report {
+func play(ctx context.Context, t *testing.T, s *replay.Script, address, release string) *replay.Report {
 	t.Helper()
 	peers, err := replay.ListenFor(s.Peers)
 	must(t, err)
 	defer func() { must(t, peers.Close()) }()
-	report, err := replay.Run(ctx, s, replay.Options{Peers: peers, Dial: func(ctx context.Context) (net.Conn, error) {
+	report, err := replay.Run(ctx, s, replay.Options{Live: release, Peers: peers, Dial: func(ctx context.Context) (net.Conn, error) {
 		var d net.Dialer
 		return d.DialContext(ctx, "tcp", address)
 	}})
@@ -127,7 +127,7 @@ func TestRealNode_ReplayToTheSameReleaseHasNoDifference(t *testing.T) {
 
 	must(t, q.Wipe(1))
 	must(t, q.Start(ctx, 1))
-	if r := play(ctx, t, load(t, files), q.Node(1).Listener); r.Outcome() != replay.Same {
+	if r := play(ctx, t, load(t, files), q.Node(1).Listener, release); r.Outcome() != replay.Same {
 		t.Errorf("played to the same release again: %s", r.Outcome())
 	}
 	must(t, q.Kill(1))
@@ -157,5 +157,7 @@ func playToOther(ctx context.Context, t *testing.T, q *kafka.Quorum, files []str
 	must(t, os.RemoveAll(is.DataDir))
 	must(t, os.CopyFS(is.DataDir, os.DirFS(was.DataDir)))
 	must(t, other.Start(ctx, 1))
-	return play(ctx, t, load(t, files), was.Listener)
+	report := play(ctx, t, load(t, files), was.Listener, release)
+	must(t, other.Kill(1)) // it has the address of the next one
+	return report
 }

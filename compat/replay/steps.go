@@ -209,7 +209,7 @@ func (r *run) miss(p *peerState, x *exchange) error {
 		p.strangers = slices.Delete(p.strangers, instead, instead+1)
 		r.arrivals[x] = a // it gets the recorded answer, so that the story can go on
 		r.differInstead(x, a, message)
-	case a != nil && a.header.Key == x.header.Key:
+	case a != nil && a.header.Key == x.header.Key && time.Since(a.at) < r.o.Patience+strangerPatience: // it came while x was awaited
 		r.passed[x] = true
 		r.differInstead(x, a, message)
 	default:
