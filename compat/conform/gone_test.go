@@ -23,7 +23,7 @@ func TestRun_WaitsForANodeThatRestarts(t *testing.T) {
 			o := node.options()
 			o.Match = regexp.MustCompile("^vote/v2/")
 			if !x.back {
-				o.Patience = 300 * time.Millisecond
+				o.Patience = time.Second
 			}
 			returned := make(chan error, 1)
 			o.Progress = func(done, _ int, _ *Result) {

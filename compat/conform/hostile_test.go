@@ -164,7 +164,7 @@ func TestHostile_BrokenTwinsAreSeen(t *testing.T) {
 	}{
 		{"ends", "it closes what it had", "^hostile/", patience, func(f *front) { f.gone = true; f.dropAll() }},
 		{"ends and is started again", "closed a connection that did nothing wrong", "^hostile/", patience, (*front).dropAll},
-		{"answers nobody", "answers nobody", "^hostile/connections/", 150 * time.Millisecond, func(f *front) { f.mute = true }},
+		{"answers nobody", "answers nobody", "^hostile/connections/(idle|slow-writer)$", time.Second, func(f *front) { f.mute = true }},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			f, address := newFront(t, dialable(node.address), x.trip)
@@ -198,7 +198,7 @@ func TestHostile_BrokenTwinsAreSeen(t *testing.T) {
 					t.Errorf("%s: %s of a node that %s", r.Case.ID, r.Outcome, x.name)
 				}
 			}
-			if len(report.Results) < 8 {
+			if len(report.Results) < 2 {
 				t.Errorf("%d attacks", len(report.Results))
 			}
 		})
@@ -210,13 +210,13 @@ func TestHostile_SilenceIsSeen(t *testing.T) {
 	node := ourPair(t)[0]
 	hole := listen(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
 	o := node.options()
-	o.Hostility, o.Patience, o.Match = Hostile, 200*time.Millisecond, regexp.MustCompile("^hostile/(header/tags|values/vote|bytes/ones)")
+	o.Hostility, o.Patience, o.Match = Hostile, time.Second, regexp.MustCompile("^hostile/(header/tags/twice|values/vote/lowest|bytes/ones)$")
 	o.strike = func(ctx context.Context, _ string) (net.Conn, error) { return plain(ctx, hole) }
 	report, err := Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(report.Results) < 8 {
+	if len(report.Results) < 3 {
 		t.Errorf("%d attacks", len(report.Results))
 	}
 	for i := range report.Results {

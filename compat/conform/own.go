@@ -23,7 +23,7 @@ type OwnOptions struct {
 	Voters map[kraft.NodeID]string // the other voters' addresses, HOST:PORT
 
 	// Listen is where the suite listens for them instead: behind a proxy that stands at their addresses. May be nil.
-	Listen map[kraft.NodeID]string
+	Listen   map[kraft.NodeID]string
 	poisoned func() // is told when a poison has left; may be nil
 }
 

@@ -66,15 +66,21 @@ func (w *own) livesThrough(x *poison) error {
 		return w.ctx.Err()
 	}
 	old.lingers(w.o.dying())
-	if err := old.speaks(); err != nil {
-		return fmt.Errorf("%w: %w", errEnded, err)
-	}
 	w.peers.drain()
-	r, err := w.heard("go on", arrival, func(r *request) bool {
-		return r.message.Key() == wire.KeyFetch || r.message.Key() == wire.KeyVote || r.message.Key() == wire.KeyFetchSnapshot
-	})
-	if err != nil {
-		return err
+	var r *request
+	for end := time.Now().Add(arrival); ; {
+		if err := old.speaks(); err != nil {
+			return fmt.Errorf("%w: %w", errEnded, err)
+		}
+		r, err = w.heard("go on", arrival/50, func(r *request) bool {
+			return r.message.Key() == wire.KeyFetch || r.message.Key() == wire.KeyVote || r.message.Key() == wire.KeyFetchSnapshot
+		})
+		if err == nil {
+			break
+		}
+		if w.ctx.Err() != nil || time.Now().After(end) {
+			return err
+		}
 	}
 	return w.expect(r.message, r.version, "clusterId=$cluster")
 }
