@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/understudy-kafka/understudy/kraft"
@@ -71,4 +72,10 @@ func (l *loop) nextRefusal() (kraft.Event, bool) {
 	ev := l.refusals[0]
 	l.refusals = l.refusals[:copy(l.refusals, l.refusals[1:])]
 	return ev, true
+}
+
+// isStranger: this node leads, and does not have that replica among its voters.
+func (l *loop) isStranger(id kraft.NodeID) bool {
+	leader, ok := l.m.Role().(*kraft.Leader)
+	return ok && !slices.ContainsFunc(leader.Voters, func(v kraft.Replica) bool { return v.Key.ID == id })
 }

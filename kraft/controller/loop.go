@@ -203,6 +203,12 @@ func (l *loop) take(m *message) kraft.Event {
 // response completes what a peer has answered by what only the owner knows.
 func (l *loop) response(m *message) kraft.Event {
 	switch e := m.event.(type) {
+	case *kraft.ReceiveBeginQuorumEpochResponse:
+		if e.LeaderEpoch == l.m.QuorumState().Epoch && l.isStranger(e.From) { // it was removed meanwhile; Kafka's leader ends on it (LeaderState.addAcknowledgementFrom)
+			return &kraft.RequestFailed{Response: kraft.Response{
+				From: e.From, CorrelationID: e.CorrelationID, Error: kraft.BrokerNotAvailable,
+			}, API: kraft.BeginQuorumEpochAPI}
+		}
 	case *kraft.ReceiveFetchSnapshotResponse:
 		id, held := l.log.PartialSize()
 		if e.PartitionAnswer.Error != kraft.None || e.SnapshotID != id || e.Position != held || e.Position+int64(e.Bytes) != e.Size {

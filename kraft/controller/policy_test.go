@@ -60,6 +60,28 @@ func TestLeadership_NeverCampaign(t *testing.T) {
 	}
 }
 
+// A voter that is removed while a BeginQuorumEpoch is on its way to it answers that it follows. Kafka's leader ends on that; ours does not.
+func TestLeader_OutlivesTheAnswerOfAVoterThatWasRemoved(t *testing.T) {
+	q := newQuorum(t, 3, 3, nil)
+	q.start(1, 2, 3)
+	id, epoch := q.leader(0)
+	answered := func(from kraft.NodeID) kraft.Event {
+		result := make(chan kraft.Event, 1)
+		must(t, q.nodes[id].ask(t.Context(), func(l *loop) {
+			result <- l.response(&message{event: &kraft.ReceiveBeginQuorumEpochResponse{
+				Response: kraft.Response{From: from}, PartitionAnswer: kraft.PartitionAnswer{LeaderID: id, LeaderEpoch: epoch},
+			}})
+		}))
+		return <-result
+	}
+	if ev, ok := answered(id%3 + 1).(*kraft.ReceiveBeginQuorumEpochResponse); !ok {
+		t.Errorf("the answer of a voter became %v", ev)
+	}
+	if ev, ok := answered(9).(*kraft.RequestFailed); !ok || ev.From != 9 {
+		t.Errorf("the answer of a node that is no voter is handled: %v", ev)
+	}
+}
+
 // voteCounter counts the requests for votes that are written.
 type voteCounter struct {
 	net.Conn
