@@ -103,7 +103,9 @@ func interchange(t *testing.T, b kafkatest.Build, swaps int) {
 		who.give(id, true)
 		must(t, q.Start(q.ctx, id))
 		q.ready()
-		waitFor(q.ctx, t, "a snapshot of ours", func() bool { return latest(t, n) > theirs && says(n, from, "Successfully wrote snapshot") })
+		for j := 0; latest(t, n) <= theirs || !says(n, from, "Successfully wrote snapshot"); j++ {
+			must(t, q.WriteMetadata(q.ctx, fmt.Sprintf("more-%d-%d", i, j), 40))
+		}
 		end(i+1, id)
 		mine, from := latest(t, n), logSize(n)
 		held := readSnapshot(t, n, mine) // Kafka may drop it

@@ -32,8 +32,8 @@ type snapshotNode interface {
 const noOp = 20
 
 // snapshotter makes snapshots of the committed records, which it cannot interpret: a snapshot is all of them in their order, without those
-// that say nothing. To replay it is to replay the log from its beginning. Only what Kafka writes is ever smaller than what it stands for, so
-// the next one is due when as much as the last one holds has come: what is written in all then stays in proportion to the log.
+// that say nothing. To replay it is to replay the log from its beginning. It does not shrink as Kafka's does, so the next one is due when a quarter
+// of what the last one holds has come: what is written in all then stays in proportion to the log.
 type snapshotter struct {
 	*Standby
 	node    snapshotNode
@@ -87,7 +87,7 @@ func (k *snapshotter) due(base kraft.SnapshotID) bool {
 		return false
 	}
 	info, err := os.Stat(k.path(base))
-	return err != nil || base.Offset == 0 || k.since >= info.Size()
+	return err != nil || base.Offset == 0 || k.since >= info.Size()/4
 }
 
 func (s *Standby) path(id kraft.SnapshotID) string {
