@@ -94,7 +94,7 @@ func TestReplay_SaysWhatIsWrong(t *testing.T) {
 		{"unknown release", []string{votes, "--engine", "2.8.0", "--config", config}, exitUsage, "2.8.0"},
 		{"another node's config", []string{votes, "--engine", "4.4.0", "--config", config, "--node", "2"}, exitRuntime, "nothing in the recording concerns node 2"},
 		{"no recording", []string{"missing", "--against", "127.0.0.1:1"}, exitRuntime, "missing"},
-		{"nobody there", []string{votes, "--against", "127.0.0.1:1", "--patience", "10ms"}, exitRuntime, "refused"},
+		{"nobody there", []string{votes, "--against", "127.0.0.1:1", "--patience", "10ms"}, exitRuntime, "replay to node 1: dial tcp 127.0.0.1:1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if code, _, stderr := command(t, append([]string{"replay"}, tc.args...)...); code != tc.code || !strings.Contains(stderr, tc.says) {
