@@ -23,6 +23,9 @@ import (
 // without any.
 func TestKafka_AnswersOverTLSAndSASL(t *testing.T) {
 	kafkatest.NeedKafka(t)
+	if kafkatest.Matrix() && *keepIn == "" {
+		t.Skip("one build only: make test runs it")
+	}
 	t.Run("Kafka", func(t *testing.T) { askSecured(t, nil) })
 	t.Run("understudy", func(t *testing.T) { askSecured(t, ourSource(t)) })
 }
