@@ -56,7 +56,8 @@ func of(b kafkatest.Build) kafka.Config {
 // the only one that can lead, so it does, brings the other one up to date and hands over. Nothing that was acknowledged is lost, all logs are
 // equal, Kafka's tools see what is there, and the checker has nothing to say against anyone.
 func TestKafka_OursLeadsAndHandsOver(t *testing.T) {
-	for _, b := range cases(t, nil, nil, bothWays()) {
+	short := []kafkatest.Build{{Release: "4.4.0", Voters: kafka.Dynamic}}
+	for _, b := range cases(t, short, everyBuild(), bothWays()) {
 		t.Run(b.String(), func(t *testing.T) {
 			q := start(t, of(b), ours)
 			q.loses(q.Kill, func(id kraft.NodeID) error { return q.Restart(q.ctx, id) })
