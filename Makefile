@@ -75,13 +75,7 @@ oracle: ## random walks beside the real KafkaRaftClient; KAFKA_LIBS=DIR RULES=4.
 	$(GO) run ./compat/oracle/cmd $(if $(KAFKA_LIBS),-kafka-home '$(KAFKA_LIBS)') $(if $(BUILD),-build '$(BUILD)') $(if $(RULES),-rules '$(RULES)') \
 		-steps $(or $(STEPS),50000) -seed $(or $(SEED),1)
 
-soak-conform-matrix: ## docs/conformance-matrix.md: the suite with its hostile group and killers on all six builds and our node (<= 60 min on a quiet machine)
-	$(GO) run ./internal/need/cmd java javac mvn
-	rm -rf bin/conform-matrix && mkdir -p bin/conform-matrix
-	UNDERSTUDY_MATRIX=1 $(GO) test -count=1 -timeout 90m -run Kafka ./compat/conform -killers -reports '$(CURDIR)/bin/conform-matrix'
-	$(GO) test -count=1 -run Matrix ./compat/conform -matrix '$(CURDIR)/bin/conform-matrix'
-
-oracle: ## random walks on all raft builds in turn until each has TOTAL=5000000 equal steps in LEDGER=DIR; goes on where it ended
+soak-oracle: ## random walks on all raft builds in turn until each has TOTAL=5000000 equal steps in LEDGER=DIR; goes on where it ended
 	$(GO) run ./internal/need/cmd java javac mvn
 	$(GO) run ./compat/oracle/cmd -ledger '$(or $(LEDGER),bin/soak-oracle)' -total $(or $(TOTAL),5000000) -chunk $(or $(CHUNK),100000) $(if $(BUILD),-build '$(BUILD)')
 
