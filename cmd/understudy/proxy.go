@@ -43,7 +43,7 @@ A fault rule makes the proxy misbehave on purpose:
 
 ` + controlHelp,
 		Example: `  understudy proxy --upstream 1=127.0.0.1:19091=127.0.0.1:9091 --upstream 2=127.0.0.1:19092=127.0.0.1:9092 --upstream 3=127.0.0.1:19093=127.0.0.1:9093
-  understudy proxy --config quorum.yaml --record /var/lib/understudy/quorum --rotate-size 1GiB --http :9644
+  understudy proxy --config quorum.yaml --record /var/lib/understudy/ --rotate-size 1GiB --http :9644
   understudy proxy --config quorum.yaml --fault 'drop Vote from 3 to 1 nth 2' --fault 'delay 200ms Fetch response to 2'
   understudy proxy --config quorum.yaml --watch
   understudy proxy --config quorum.yaml --control unix:/run/understudy.sock
@@ -92,7 +92,7 @@ func (o *proxyOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringArrayVar(&o.upstreams, "upstream", nil, "a controller as NODE=HOST:PORT=LISTEN; repeat it for each one")
 	f.StringVar(&o.config, "config", "", "YAML file with upstreams, dial-from and faults; flags add to it")
-	f.StringVar(&o.record, "record", "", "name of the recording, DIR/NAME (default understudy-DATE-TIME in the current directory)")
+	f.StringVar(&o.record, "record", "", "name of the recording, DIR/NAME, or a directory, in which each run gets a name of its own (default understudy-DATE-TIME in the current directory)")
 	f.BoolVar(&o.includeRecords, "include-records", false, "record what may hold secrets: records, snapshots, credentials, configuration")
 	f.StringVar(&o.rotateSize, "rotate-size", "0", "begin a new segment of the recording at this size, such as 512MiB; 0: never")
 	f.DurationVar(&o.rotateInterval, "rotate-interval", 0, "begin a new segment of the recording after this time; 0: never")

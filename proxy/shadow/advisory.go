@@ -208,8 +208,8 @@ func (a *adviser) poisons(id kraft.NodeID, p poisoned) {
 	}
 }
 
-// shapeless takes in a request of the raft layer that has no topic or several. Up to 4.3.1 Kafka looks at the first one of a FetchSnapshot
-// before it looks whether there is one.
+// shapeless takes in a request of the raft layer that is not about the one metadata partition. Up to 4.3.1 Kafka looks at the first topic of a
+// FetchSnapshot before it looks whether there is one.
 func (a *adviser) shapeless(c *Checker, m *message) {
 	if m.kind != KindSnapshotRequest || m.peer == nil || c.scouting {
 		return

@@ -28,6 +28,7 @@ func (c *Checker) frame(o *recordings.Observation) {
 			defer func() { k.holes = true }()
 		default:
 			k.holes = true
+			c.second.blind(c, k, "a frame that a fault rule touched", o.At.Seen)
 			if f.Sent != nil {
 				sent, withheld = f.Sent, f.Withheld
 				c.altered(k, o)
