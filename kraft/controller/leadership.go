@@ -7,9 +7,13 @@ import (
 	"github.com/understudy-kafka/understudy/kraft"
 )
 
-// noteSoftware remembers which replicas are controllers of Kafka: their client says so in ApiVersions.
+// noteSoftware remembers of a leader's voters which are controllers of Kafka: their client says so in ApiVersions.
 func (l *loop) noteSoftware(m *message) {
-	if e, ok := m.event.(*kraft.ReceiveFetch); ok && m.request.software != "" {
+	e, ok := m.event.(*kraft.ReceiveFetch)
+	if !ok || m.request.software == "" {
+		return
+	}
+	if leader, leads := l.m.Role().(*kraft.Leader); leads && slices.ContainsFunc(leader.Voters, func(v kraft.Replica) bool { return v.Key.ID == e.Replica.ID }) {
 		l.java[e.Replica.ID] = strings.HasPrefix(m.request.software, "apache-kafka-java ")
 	}
 }

@@ -259,8 +259,16 @@ func (l *loop) cleanLog() {
 		return
 	}
 	if id, ok := l.log.EarliestSnapshot(); ok && moved {
-		l.on(&kraft.SnapshotCreated{ID: id}) // its voters stand for those of all before it
+		l.snapshotCovers(id)
 	}
+}
+
+// snapshotCovers tells the machine that the voters which a snapshot holds stand for those of all before it. A set at the snapshot's very end is not
+// among them: it may be uncommitted and be cut off again, and then the one before it is in force. Kafka, which tells its history the end itself,
+// forgets that one (TreeMapLogHistory.truncateOldEntries).
+func (l *loop) snapshotCovers(id kraft.SnapshotID) {
+	id.Offset--
+	l.on(&kraft.SnapshotCreated{ID: id})
 }
 
 func (l *loop) end(err error) {

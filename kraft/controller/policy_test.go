@@ -64,20 +64,28 @@ func TestLeadership_NeverCampaign(t *testing.T) {
 func TestLeader_OutlivesTheAnswerOfAVoterThatWasRemoved(t *testing.T) {
 	q := newQuorum(t, 3, 3, nil)
 	q.start(1, 2, 3)
-	id, epoch := q.leader(0)
-	answered := func(from kraft.NodeID) kraft.Event {
-		result := make(chan kraft.Event, 1)
-		must(t, q.nodes[id].ask(t.Context(), func(l *loop) {
-			result <- l.response(&message{event: &kraft.ReceiveBeginQuorumEpochResponse{
-				Response: kraft.Response{From: from}, PartitionAnswer: kraft.PartitionAnswer{LeaderID: id, LeaderEpoch: epoch},
-			}})
-		}))
-		return <-result
+	answered := func(from func(leader kraft.NodeID) kraft.NodeID) kraft.Event {
+		for {
+			id, epoch := q.leader(0)
+			result := make(chan kraft.Event, 1)
+			must(t, q.nodes[id].ask(t.Context(), func(l *loop) {
+				if l.m.QuorumState().Epoch != epoch { // it leads no more
+					result <- nil
+					return
+				}
+				result <- l.response(&message{event: &kraft.ReceiveBeginQuorumEpochResponse{
+					Response: kraft.Response{From: from(id)}, PartitionAnswer: kraft.PartitionAnswer{LeaderID: id, LeaderEpoch: epoch},
+				}})
+			}))
+			if ev := <-result; ev != nil {
+				return ev
+			}
+		}
 	}
-	if ev, ok := answered(id%3 + 1).(*kraft.ReceiveBeginQuorumEpochResponse); !ok {
+	if ev, ok := answered(func(leader kraft.NodeID) kraft.NodeID { return leader%3 + 1 }).(*kraft.ReceiveBeginQuorumEpochResponse); !ok {
 		t.Errorf("the answer of a voter became %v", ev)
 	}
-	if ev, ok := answered(9).(*kraft.RequestFailed); !ok || ev.From != 9 {
+	if ev, ok := answered(func(kraft.NodeID) kraft.NodeID { return 9 }).(*kraft.RequestFailed); !ok || ev.From != 9 {
 		t.Errorf("the answer of a node that is no voter is handled: %v", ev)
 	}
 }

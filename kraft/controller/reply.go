@@ -2,6 +2,7 @@ package controller
 
 import (
 	"encoding/binary"
+	"math"
 	"net"
 
 	"github.com/understudy-kafka/understudy/kraft"
@@ -43,15 +44,20 @@ func (l *loop) replyData(action kraft.Action) (data []byte, err error) {
 	switch a := action.(type) {
 	case *kraft.ReplyFetch:
 		if a.Error == kraft.None && a.From < a.UpTo {
-			l.scratch, err = l.log.Read(l.scratch[:0], a.From, a.UpTo, a.MaxBytes)
+			l.scratch, err = l.log.Read(l.scratch[:0], a.From, a.UpTo, l.atMost(a.MaxBytes))
 			return l.scratch, err
 		}
 	case *kraft.ReplyFetchSnapshot:
 		if a.Error == kraft.None && a.PartitionError == kraft.None && a.Position < a.Size {
-			return l.log.ReadSnapshot(a.ID, a.Position, a.MaxBytes)
+			return l.log.ReadSnapshot(a.ID, a.Position, l.atMost(a.MaxBytes))
 		}
 	}
 	return nil, nil
+}
+
+// atMost is how much of what a peer would take it gets in one answer: it may ask for two gigabytes.
+func (l *loop) atMost(asked int32) int32 {
+	return min(asked, int32(min(l.cfg.Limits.AnswerBytes/2, math.MaxInt32)))
 }
 
 // settle gives a request back to its connection, with the response or to be closed.

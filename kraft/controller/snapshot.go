@@ -58,7 +58,7 @@ func (w *SnapshotWriter) Freeze(ctx context.Context) error {
 		err := w.file.Freeze()
 		switch {
 		case err == nil:
-			l.on(&kraft.SnapshotCreated{ID: w.id})
+			l.snapshotCovers(w.id)
 			l.cfg.Log.Info().Msgf("Successfully wrote snapshot %s of %d bytes", w.id, w.file.Size()) // as Kafka says it
 		case !errors.Is(err, storage.ErrSuperseded):
 			l.end(fmt.Errorf("freeze snapshot %v: %w", w.id, err)) // what the disk holds is not known

@@ -96,8 +96,10 @@ func (l *Log) beginFetch(id kraft.SnapshotID) error {
 		return err
 	}
 	var err error
-	l.partial, err = l.newPart(id)
-	return err
+	if l.partial, err = l.newPart(id); err != nil {
+		return l.failed(err)
+	}
+	return nil
 }
 
 func (l *Log) endFetch() error {

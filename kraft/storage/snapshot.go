@@ -47,7 +47,7 @@ func (l *Log) newPart(id kraft.SnapshotID) (*SnapshotWriter, error) {
 	w.path = filepath.Join(l.dir, fmt.Sprintf("%s-%d.checkpoint.part", strings.TrimSuffix(SnapshotName(id), ".checkpoint"), l.parts))
 	var err error
 	w.file, err = l.fsys.OpenFile(w.path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
-	return w, l.failed(err)
+	return w, err
 }
 
 // CreateSnapshot begins a snapshot of the state at a position of the log, which must be committed, at a batch's begin, and not lie before the log
@@ -68,7 +68,7 @@ func (l *Log) CreateSnapshot(id kraft.SnapshotID) (w *SnapshotWriter, ok bool, e
 	if base := l.Base(id.Offset); base != id.Offset {
 		return nil, false, fmt.Errorf("create snapshot %v: within the batch that begins at %d", id, base)
 	}
-	w, err = l.newPart(id)
+	w, err = l.newPart(id) // without a file there is no snapshot; the log is what it was
 	return w, err == nil, err
 }
 

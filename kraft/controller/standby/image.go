@@ -120,8 +120,9 @@ func (m *image) record(value []byte) {
 		m.before = nil
 	case abortTransaction:
 		if m.before != nil {
+			epoch := m.epoch
 			*m = *m.before
-			m.before = nil
+			m.epoch, m.before = epoch, nil
 		}
 	case registerController:
 		m.register(&r)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/understudy-kafka/understudy/kraft"
@@ -40,7 +41,12 @@ type snapshotter struct {
 	since   int64 // bytes of log behind the last snapshot
 	last    time.Time
 	running chan struct{} // closed when no snapshot is being written
+	missed  atomic.Int64  // bytes of log that one was due for which has failed
+	pause   time.Time     // until then none is tried
 }
+
+// afterFailure is how long a snapshot that could not be made is not tried again.
+const afterFailure = time.Minute
 
 func (s *Standby) newSnapshotter(node Node) *snapshotter {
 	n, ok := node.(snapshotNode)
@@ -63,7 +69,7 @@ func (k *snapshotter) passed(ctx context.Context, bytes int, end kraft.SnapshotI
 		return
 	}
 	k.since += int64(bytes)
-	if within || !k.due(base) {
+	if within || k.missed.Load() == 0 && !k.due(base) {
 		return
 	}
 	select {
@@ -71,11 +77,20 @@ func (k *snapshotter) passed(ctx context.Context, bytes int, end kraft.SnapshotI
 	default:
 		return
 	}
-	k.since, k.last, k.running = 0, time.Now(), make(chan struct{})
-	done := k.running
+	if failed := k.missed.Swap(0); failed > 0 {
+		k.since, k.last, k.pause = k.since+failed, time.Time{}, time.Now().Add(afterFailure)
+	}
+	if time.Now().Before(k.pause) {
+		return
+	}
+	bytesBehind, done := k.since, make(chan struct{})
+	k.since, k.last, k.running = 0, time.Now(), done
 	k.tasks.Go(func() {
 		defer close(done)
 		err := k.write(ctx, base, end)
+		if err != nil {
+			k.missed.Store(bytesBehind)
+		}
 		if err != nil && ctx.Err() == nil && k.cfg.Report != nil && !errors.Is(err, controller.ErrStopped) {
 			k.cfg.Report(fmt.Errorf("snapshot %v: %w", end, err))
 		}
@@ -101,7 +116,7 @@ func (k *snapshotter) write(ctx context.Context, base, id kraft.SnapshotID) erro
 	switch {
 	case err == nil:
 		defer func() { _ = file.Close() }() // it was only read
-		if err = eachSnapshotBatch(file, found.control); err != nil {
+		if err = eachSnapshotBatch(ctx, file, found.control); err != nil {
 			return err
 		}
 	case base.Offset > 0 || !errors.Is(err, os.ErrNotExist):
@@ -110,6 +125,9 @@ func (k *snapshotter) write(ctx context.Context, base, id kraft.SnapshotID) erro
 	if err := k.eachBatch(ctx, base.Offset, id.Offset, found.note); err != nil {
 		return err
 	}
+	if base.Offset == 0 && found.timestamp == 0 {
+		return nil // no active controller has written what is in 0-0 to the log
+	}
 	w, err := k.node.CreateSnapshot(ctx, id)
 	if err != nil || w == nil {
 		return err
@@ -117,7 +135,7 @@ func (k *snapshotter) write(ctx context.Context, base, id kraft.SnapshotID) erro
 	out := &compactor{to: w, epoch: id.Epoch, now: time.Now().UnixMilli()}
 	err = out.head(&found)
 	if err == nil && base.Offset > 0 { // what is in 0-0 the first leader has written to the log
-		err = eachSnapshotBatch(file, out.add)
+		err = eachSnapshotBatch(ctx, file, out.add)
 	}
 	if err == nil {
 		out.aborted = found.aborted
@@ -161,13 +179,16 @@ func (k *snapshotter) eachBatch(ctx context.Context, from, to kraft.Offset, f fu
 	return nil
 }
 
-func eachSnapshotBatch(file *os.File, f func(*wire.Batch) error) error {
+func eachSnapshotBatch(ctx context.Context, file *os.File, f func(*wire.Batch) error) error {
 	info, err := file.Stat()
 	if err != nil {
 		return err
 	}
 	in := storage.NewScanner(file, 0, info.Size())
 	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		b, _, err := in.Next()
 		if errors.Is(err, io.EOF) {
 			return nil

@@ -2,13 +2,16 @@ package standby
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/understudy-kafka/understudy/kraft"
@@ -85,7 +88,7 @@ func feature(name string) []byte { return wire.FeatureLevelRecord(name, 1) }
 // TestSnapshot_HoldsWhatAReplayOfTheLogLeaves: what an active controller took back, and what says nothing, is not in a snapshot; all else
 // is, in its order.
 func TestSnapshot_HoldsWhatAReplayOfTheLogLeaves(t *testing.T) {
-	begin, end, abort, nothing := record(beginTransaction), record(endTransaction), record(abortTransaction), record(noOp)
+	begin, end, abort, nothing := record(beginTransaction, 0), record(endTransaction, 0), record(abortTransaction, 0), record(noOp)
 	header, footer := "C"+wire.TypeSnapshotHeader.String(), "C"+wire.TypeSnapshotFooter.String()
 	for name, c := range map[string]struct {
 		batches [][]byte
@@ -223,5 +226,61 @@ func TestSnapshot_OfALiveNode(t *testing.T) {
 		if err != nil || contents.KRaftVersion != 1 || !contents.Voters.IsVoter(key) {
 			t.Errorf("snapshot %v says %+v: %v", id, contents, err)
 		}
+	}
+}
+
+// fullDisk is a node that has no place for a snapshot.
+type fullDisk struct {
+	*node
+	tried int
+}
+
+func (d *fullDisk) CreateSnapshot(context.Context, kraft.SnapshotID) (*controller.SnapshotWriter, error) {
+	d.tried++
+	return nil, syscall.ENOSPC
+}
+
+// TestSnapshot_ThatFailsIsTriedAgain: after a minute, not after as much log as is wanted between two snapshots.
+func TestSnapshot_ThatFailsIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &fullDisk{node: &node{changed: make(chan struct{})}}
+		failed := 0
+		s := New(Config{ID: 1, Directory: t.TempDir(), Snapshots: Snapshots{Bytes: 1000}, Report: func(err error) {
+			if failed++; !errors.Is(err, syscall.ENOSPC) {
+				t.Error(err)
+			}
+		}})
+		k := s.newSnapshotter(d)
+		next := kraft.Offset(0)
+		passes := func(bytes int) {
+			b := wire.AppendBatch(nil, wire.NewBatch(next, 1, 5), wire.Record{Offset: next, Value: feature("a")})
+			next++
+			d.append(next, b)
+			k.passed(t.Context(), bytes, kraft.SnapshotID{Offset: next, Epoch: 1}, false)
+			synctest.Wait()
+		}
+		for _, step := range []struct {
+			bytes int
+			after time.Duration
+			tried int
+		}{{999, 0, 0}, {1, 0, 1}, {1, 0, 1}, {1, 50 * time.Second, 1}, {1, 11 * time.Second, 2}, {5000, 0, 2}, {1, time.Minute, 3}} {
+			time.Sleep(step.after) // of the bubble's clock
+			if passes(step.bytes); d.tried != step.tried || failed != step.tried {
+				t.Fatalf("after %v and %d bytes more: tried %d times, failed %d times, want %d", step.after, step.bytes, d.tried, failed, step.tried)
+			}
+		}
+		s.tasks.Wait()
+	})
+}
+
+// TestSnapshot_WithoutRecordsIsNotMade: what formatting has written (0-0) is in the log only when an active controller has written it there.
+func TestSnapshot_WithoutRecordsIsNotMade(t *testing.T) {
+	d := &fullDisk{node: &node{changed: make(chan struct{})}}
+	s := New(Config{ID: 1, Directory: t.TempDir(), Snapshots: Snapshots{Bytes: 1}})
+	head := wire.NewBatch(0, 1, 5)
+	head.Attributes = wire.AttrControl
+	d.append(1, wire.AppendBatch(nil, head, wire.NewControl(wire.SnapshotFooter{})))
+	if err := s.newSnapshotter(d).write(t.Context(), kraft.SnapshotID{}, kraft.SnapshotID{Offset: 1, Epoch: 1}); err != nil || d.tried > 0 {
+		t.Errorf("tried %d times: %v", d.tried, err)
 	}
 }

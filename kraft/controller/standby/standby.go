@@ -149,7 +149,7 @@ func (s *Standby) follow(ctx context.Context, node Node) error {
 			return err
 		}
 		if status.LogStart > position {
-			if m, err = s.load(status.Snapshot); err != nil {
+			if m, err = s.load(ctx, status.Snapshot); err != nil {
 				return err
 			}
 			position = status.Snapshot.Offset
@@ -188,7 +188,7 @@ func rest(ctx context.Context) {
 }
 
 // load reads a snapshot file. The node may delete it meanwhile, for a newer one, but it stays readable once it is open.
-func (s *Standby) load(id kraft.SnapshotID) (*image, error) {
+func (s *Standby) load(ctx context.Context, id kraft.SnapshotID) (*image, error) {
 	m := newImage()
 	path := s.path(id)
 	f, err := os.Open(path)
@@ -197,7 +197,7 @@ func (s *Standby) load(id kraft.SnapshotID) (*image, error) {
 	}
 	defer func() { _ = f.Close() }() // it was only read
 	m.offset = id.Offset - 1
-	return m, eachSnapshotBatch(f, func(b *wire.Batch) error {
+	return m, eachSnapshotBatch(ctx, f, func(b *wire.Batch) error {
 		if b.Control() {
 			return nil
 		}

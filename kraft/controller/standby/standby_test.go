@@ -174,8 +174,12 @@ func TestImage_FollowsRecords(t *testing.T) {
 		t.Errorf("within a transaction: %+v", s)
 	}
 	aborted := m.clone()
-	if _, err := aborted.apply(batch(8, record(abortTransaction, 0, 0)), 8); err != nil {
+	abort := wire.AppendBatch(nil, wire.NewBatch(8, 3, 0), wire.Record{Offset: 8, Value: record(abortTransaction, 0, 0)}) // by the next leader
+	if _, err := aborted.apply(abort, 8); err != nil {
 		t.Fatal(err)
+	}
+	if aborted.epoch != 3 {
+		t.Errorf("after an abort in epoch 3: epoch %d", aborted.epoch)
 	}
 	if s := aborted.shown(); s.features[metadataVersion] != 25 || len(s.controllers) != 1 {
 		t.Errorf("after an abort: %+v", s)
