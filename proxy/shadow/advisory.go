@@ -209,9 +209,9 @@ func (a *adviser) poisons(id kraft.NodeID, p poisoned) {
 }
 
 // shapeless takes in a request of the raft layer that is not about the one metadata partition. Up to 4.3.1 Kafka looks at the first topic of a
-// FetchSnapshot before it looks whether there is one.
+// FetchSnapshot before it looks whether there is one. Another topic, or several, it refuses.
 func (a *adviser) shapeless(c *Checker, m *message) {
-	if m.kind != KindSnapshotRequest || m.peer == nil || c.scouting {
+	if m.kind != KindSnapshotRequest || !m.noTopic || m.peer == nil || c.scouting {
 		return
 	}
 	m.ref.line = "FetchSnapshot without a topic"

@@ -137,6 +137,7 @@ func readEndRequest(m *message, r *kmsg.EndQuorumEpochRequest) error {
 }
 
 func readSnapshotRequest(m *message, r *kmsg.FetchSnapshotRequest) error {
+	m.noTopic = len(r.Topics) == 0
 	if len(r.Topics) != 1 || r.Topics[0].Topic != metadataTopic || len(r.Topics[0].Partitions) != 1 {
 		return errOther
 	}

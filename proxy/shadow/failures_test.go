@@ -60,6 +60,20 @@ func TestFailure_FetchSnapshotWithoutATopic(t *testing.T) { // MINOR 23185
 	s.pass(2 * oneSecond)
 	s.ask(2, 3, fetch(5, 9, 5)).answer(notLeader(5, 1))
 	s.quiet("A6")
+
+	s = newStage(t).meet(1, 2, 3) // another topic is refused by all
+	s.ask(2, 1, fetch(5, 9, 5)).answer(served(5, 9))
+	s.ask(3, 1, func(st *stage, from, to kraft.NodeID) kmsg.Request {
+		r := shapeless(st, from, to).(*kmsg.FetchSnapshotRequest)
+		topic := kmsg.NewFetchSnapshotRequestTopic()
+		topic.Topic = "orders"
+		r.Topics = append(r.Topics, topic)
+		return r
+	})
+	s.stop(1)
+	s.pass(2 * oneSecond)
+	s.ask(2, 3, fetch(5, 9, 5)).answer(notLeader(5, 1))
+	s.quiet("A6")
 }
 
 func TestFailure_AddedVoterBlocksItsOwnConnection(t *testing.T) { // KAFKA-19400

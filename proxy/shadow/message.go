@@ -86,6 +86,7 @@ type facts struct {
 	epoch     kraft.Epoch  // the sender's epoch
 	leader    kraft.NodeID // whom the sender holds for the leader of that epoch
 	leads     bool         // the sender acts as that leader
+	noTopic   bool         // FetchSnapshot requests: not even a topic is named
 	watermark kraft.Offset // the leader's high watermark, -1 if it does not know one
 	hasHW     bool         // the message attests the watermark
 	cutTail   bool         // the records end with a part of a batch

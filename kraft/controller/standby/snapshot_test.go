@@ -264,7 +264,7 @@ func TestSnapshot_ThatFailsIsTriedAgain(t *testing.T) {
 			after time.Duration
 			tried int
 		}{{999, 0, 0}, {1, 0, 1}, {1, 0, 1}, {1, 50 * time.Second, 1}, {1, 11 * time.Second, 2}, {5000, 0, 2}, {1, time.Minute, 3}} {
-			time.Sleep(step.after) // of the bubble's clock
+			<-time.After(step.after) // of the bubble's clock
 			if passes(step.bytes); d.tried != step.tried || failed != step.tried {
 				t.Fatalf("after %v and %d bytes more: tried %d times, failed %d times, want %d", step.after, step.bytes, d.tried, failed, step.tried)
 			}
