@@ -10,6 +10,9 @@
 //     timer says so.
 //   - reply: the peer's recorded answer is given, and not before.
 //
+// Where fault rules had their way in the recording, the node gets what reached it then, faults and all, and is compared with
+// what it sent, whatever became of that.
+//
 // A node asks the same again when nothing changes (a follower's Fetch). What it has asked before is answered as before;
 // recorded repetitions are not waited for. What it asks and never asked in the recording stands as a difference if the
 // replay comes to wait for something else, and is not answered.

@@ -84,6 +84,19 @@ func fetched(code, leader, epoch int32) *kmsg.FetchResponse {
 	return r
 }
 
+func decodeFetched(frame []byte) *kmsg.FetchResponse {
+	r := kmsg.NewPtrFetchResponse()
+	r.SetVersion(17)
+	_, body, err := wire.ParseResponseHeader(frame, wire.KeyFetch, 17)
+	if err == nil {
+		err = r.ReadFrom(body)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return r
+}
+
 // story is a recording in which node 1 is asked for a vote, asks node 2 for records until it gets an answer of its leader,
 // and refuses another vote.
 func story() *tape {
@@ -104,6 +117,7 @@ func story() *tape {
 type node struct {
 	answer  func(epoch int32) *kmsg.VoteResponse
 	fetches func() *kmsg.FetchRequest // nil: it asks nothing
+	takes   func(*kmsg.FetchResponse) // what it is answered; may be nil
 }
 
 // serve answers one connection.
@@ -156,8 +170,12 @@ func (n *node) follow(ctx context.Context, peers *Connections) {
 			if _, err := near.Write(frame); err != nil {
 				break
 			}
-			if _, err := readFrame(in); err != nil {
+			f, err := readFrame(in)
+			if err != nil {
 				break
+			}
+			if n.takes != nil {
+				n.takes(decodeFetched(f))
 			}
 		}
 		stop()

@@ -20,10 +20,13 @@ const maxBytes = 1 << 30
 
 // exchange is one recorded request and what came back.
 type exchange struct {
-	number   uint64 // of the request's frame in the recording
-	conn     uint64
-	node     kraft.NodeID // whose listener it came to
-	readable bool         // the header could be read
+	number uint64 // of the request's frame in the recording
+	conn   uint64
+	node   kraft.NodeID // whose listener it came to
+
+	asked, told forms // the request and the answer at both ends; what follows is of the end where the replayed node is
+
+	readable bool // the header could be read
 	header   wire.RequestHeader
 	frame    []byte // the request
 	request  []byte // its body
@@ -91,6 +94,9 @@ func (s *Script) count(kind stepKind) (n int) {
 
 // ErrWithheld says that the recording lacks what the node must be given.
 var ErrWithheld = errors.New("the recording withholds what the node must be given: record with --include-records")
+
+// ErrAltered says that a fault rule gave the node what answers none of its requests.
+var ErrAltered = errors.New("a fault rule gave the node an answer that cannot be given again: a copy, or one with the header of another")
 
 // Load reads a recording to its end. The node is the one to be replayed; kraft.NoNode takes the one that is asked things,
 // if there is only one.
@@ -182,44 +188,41 @@ func (l *loader) take(c *loadedConn, o *recordings.Observation) error {
 }
 
 func (l *loader) request(c *loadedConn, o *recordings.Observation) {
-	if o.Fault != nil && !o.Fault.Delivered {
-		return // nobody got it
+	x := &exchange{number: o.Number, conn: c.ID, node: c.Node, asked: formsOf(o)}
+	l.size += x.asked.size()
+	if h, _, err := wire.ParseRequestHeader(x.asked.sent.bytes); err == nil && c.client == "" {
+		c.client = string(h.ClientID)
 	}
-	x := &exchange{number: o.Number, conn: c.ID, node: c.Node, frame: slices.Clone(o.Frame.Bytes), withheld: len(o.Withheld) > 0}
-	l.size += len(x.frame)
-	if h, body, err := wire.ParseRequestHeader(x.frame); err == nil {
-		x.header, x.request, x.readable = h, body, true
-		if c.client == "" {
-			c.client = string(h.ClientID)
+	if got := &x.asked.got; got.there {
+		if _, _, err := wire.ParseRequestHeader(got.bytes); err == nil {
+			c.open = append(c.open, x)
 		}
-	}
-	c.open = append(c.open, x)
-	if !slices.Contains(l.nodes, c.Node) && !strings.HasPrefix(c.client, raftClient) {
-		l.nodes = append(l.nodes, c.Node)
+		if !slices.Contains(l.nodes, c.Node) && !strings.HasPrefix(c.client, raftClient) {
+			l.nodes = append(l.nodes, c.Node)
+		}
 	}
 	l.steps = append(l.steps, loadedStep{conn: c, x: x, at: o.At.Seen})
 }
 
 func (l *loader) response(c *loadedConn, o *recordings.Observation) {
-	frame := o.Frame.Bytes
-	if o.Fault != nil && o.Fault.Sent != nil {
-		frame = o.Fault.Sent
-	}
-	for i, x := range c.open {
-		if !x.readable || len(frame) < 4 || !bytes.Equal(frame[:4], x.frame[4:8]) {
-			continue
-		}
-		c.open = slices.Delete(c.open, i, i+1)
-		_, body, err := wire.ParseResponseHeader(frame, x.header.Key, x.header.Version)
-		if err != nil {
-			return
-		}
-		x.response, x.answered = slices.Clone(body), true
-		x.withheld = x.withheld || len(o.Withheld) > 0
-		l.size += len(body)
+	told := formsOf(o)
+	l.size += told.size()
+	if !told.sent.there { // a copy, which answers nothing
+		x := &exchange{number: o.Number, conn: c.ID, node: c.Node, told: told}
 		l.steps = append(l.steps, loadedStep{conn: c, x: x, response: true, at: o.At.Seen})
 		return
 	}
+	// Who answers knows the request as it came, and gives its id.
+	i := slices.IndexFunc(c.open, func(x *exchange) bool {
+		return len(told.sent.bytes) >= 4 && bytes.Equal(told.sent.bytes[:4], x.asked.got.bytes[4:8])
+	})
+	if i < 0 {
+		return
+	}
+	x := c.open[i]
+	c.open = slices.Delete(c.open, i, i+1)
+	x.told = told
+	l.steps = append(l.steps, loadedStep{conn: c, x: x, response: true, at: o.At.Seen})
 }
 
 // raftClient begins the client id of a node's raft client (Kafka: KafkaRaftManager, "raft-client-" + nodeId).
@@ -241,7 +244,10 @@ func (l *loader) script(node kraft.NodeID) (*Script, error) {
 			}
 		case c.client == plain && st.response:
 			s.Peers[c.Node] = c.Endpoint
-			s.other[c.Node] = append(s.other[c.Node], st.x)
+			st.x.seeRequest(&st.x.asked.sent)
+			if st.x.seeResponse(&st.x.told.got) {
+				s.other[c.Node] = append(s.other[c.Node], st.x)
+			}
 		}
 	}
 	if s.Asks()+s.Hears() == 0 {
@@ -250,6 +256,7 @@ func (l *loader) script(node kraft.NodeID) (*Script, error) {
 	return s, nil
 }
 
+// asked takes a step of what others asked the node: the requests that reached it, and the answers that it sent.
 func (s *Script) asked(st loadedStep) {
 	kind := stepAsk
 	switch {
@@ -257,29 +264,49 @@ func (s *Script) asked(st loadedStep) {
 		kind = stepEnd
 	case st.response:
 		kind = stepAnswer
+		if !st.x.seeResponse(&st.x.told.sent) {
+			return
+		}
+	case !st.x.asked.got.there:
+		return
+	default:
+		st.x.seeRequest(&st.x.asked.got)
 	}
 	s.steps = append(s.steps, step{kind, st.conn.ID, st.x, st.at})
 }
 
+// hears takes a step of what the node asked its peers: the requests that it sent, and the answers that reached it.
 func (s *Script) hears(st loadedStep) error {
 	s.Peers[st.conn.Node] = st.conn.Endpoint
 	switch {
 	case st.end:
 		s.steps = append(s.steps, step{kind: stepHangUp, conn: st.conn.ID, at: st.at})
-	case st.x.header.Key == wire.KeyAPIVersions: // once for each connection, and how many there are is chance
-		if st.response {
-			s.other[st.conn.Node] = append(s.other[st.conn.Node], st.x)
-		}
+		return nil
 	case st.response:
-		if st.x.withheld {
-			return fmt.Errorf("%s to node %s: %w", st.x, st.x.node, ErrWithheld)
-		}
-		st.x.chance = tellsNothing(st.x)
-		s.steps = append(s.steps, step{stepReply, st.conn.ID, st.x, st.at})
-	case st.x.readable:
+		return s.told(st)
+	}
+	if st.x.seeRequest(&st.x.asked.sent); st.x.readable && st.x.header.Key != wire.KeyAPIVersions {
 		s.heard[st.conn.Node] = append(s.heard[st.conn.Node], st.x)
 		st.x.step = len(s.steps)
 		s.steps = append(s.steps, step{stepHear, st.conn.ID, st.x, st.at})
+	}
+	return nil
+}
+
+func (s *Script) told(st loadedStep) error {
+	x := st.x
+	switch {
+	case !x.seeResponse(&x.told.got):
+		if x.told.got.there && (x.asked.altered || x.told.altered) {
+			return fmt.Errorf("frame %d, on a connection to node %s: %w", x.number, x.node, ErrAltered)
+		}
+	case x.header.Key == wire.KeyAPIVersions: // once for each connection, and how many there are is chance
+		s.other[st.conn.Node] = append(s.other[st.conn.Node], x)
+	case x.withheld:
+		return fmt.Errorf("%s to node %s: %w", x, x.node, ErrWithheld)
+	default:
+		x.chance = tellsNothing(x)
+		s.steps = append(s.steps, step{stepReply, st.conn.ID, x, st.at})
 	}
 	return nil
 }
