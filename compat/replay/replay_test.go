@@ -3,6 +3,7 @@ package replay
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -118,6 +119,7 @@ type node struct {
 	answer  func(epoch int32) *kmsg.VoteResponse
 	fetches func() *kmsg.FetchRequest // nil: it asks nothing
 	takes   func(*kmsg.FetchResponse) // what it is answered; may be nil
+	garbage []byte                    // what it sends upon what is no request; nil: nothing, it closes the connection
 }
 
 // serve answers one connection.
@@ -130,6 +132,9 @@ func (n *node) serve(conn net.Conn) {
 		}
 		h, body, err := wire.ParseRequestHeader(f)
 		if err != nil {
+			if n.garbage != nil {
+				_, _ = conn.Write(sized(n.garbage))
+			}
 			return
 		}
 		var d wire.Decoder
@@ -259,6 +264,34 @@ func TestRun_FindsWhatABrokenTwinDoes(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestRun_WhatIsNoRequestIsSentAsItIs: what the conformance suite sends in bad faith has no id, by which an answer to it could be told.
+func TestRun_WhatIsNoRequestIsSentAsItIs(t *testing.T) {
+	for _, frame := range [][]byte{nil, {}, {0}, {0, 1, 2, 3, 4, 5, 6}, {0xff, 0xff, 0xff, 0xff, 0, 0, 0, 7, 0x7f}} {
+		for _, tc := range []struct {
+			name    string
+			garbage []byte
+			equal   int
+		}{
+			{"the node closes the connection", nil, 2},
+			{"the node sends an empty frame", []byte{}, 1},
+			{"the node sends an answer", []byte{0, 0, 0, 7, 0, 0}, 1},
+		} {
+			t.Run(fmt.Sprintf("%x/%s", frame, tc.name), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					f := newFaulted()
+					f.frame(f.in, wire.Request, frame)
+					f.closed(f.in)
+					f.request(&recordings.Conn{ID: 4, Node: 1}, "understudy", vote(5))(voted(5, true))
+					r := playTo(t, &f.tape, &node{answer: honest, garbage: tc.garbage})
+					if r.Outcome() != Same || r.Asked != 2 || r.Equal != tc.equal || len(r.NotCompared) != 2-tc.equal {
+						t.Errorf("%s: %+v", r.Outcome(), r)
+					}
+				})
+			})
+		}
 	}
 }
 

@@ -335,8 +335,11 @@ func (r *run) until(patience time.Duration, holds func() bool) bool {
 	return true
 }
 
-// frameFor takes the answer to an exchange out of what the node has sent.
+// frameFor takes the answer to an exchange out of what the node has sent. What is no request has no id, and so no answer.
 func (c *asker) frameFor(x *exchange) []byte {
+	if !x.readable {
+		return nil
+	}
 	for i, f := range c.frames {
 		if len(f) >= 4 && bytes.Equal(f[:4], x.frame[4:8]) {
 			c.frames = append(c.frames[:i], c.frames[i+1:]...)

@@ -164,7 +164,7 @@ func (r *run) end(st step) {
 	}
 	for _, x := range c.open {
 		switch {
-		case c.frameFor(x) != nil:
+		case c.frameFor(x) != nil, !x.readable && len(c.frames) > 0: // a frame that is left may be meant for what is no request
 			r.report.notCompared("answers where the recorded connection ended without one")
 		case c.closed:
 			r.report.Compared++
