@@ -3,26 +3,12 @@ package replay
 import (
 	"bufio"
 	"encoding/binary"
-	"fmt"
-	"io"
 
 	"github.com/understudy-kafka/understudy/wire"
 )
 
-// readFrame reads a frame and returns it without its size.
-func readFrame(in *bufio.Reader) ([]byte, error) {
-	var size [4]byte
-	if _, err := io.ReadFull(in, size[:]); err != nil {
-		return nil, err
-	}
-	n := binary.BigEndian.Uint32(size[:])
-	if n > wire.MaxFrameSize {
-		return nil, fmt.Errorf("a frame of %d bytes", n)
-	}
-	frame := make([]byte, n)
-	_, err := io.ReadFull(in, frame)
-	return frame, err
-}
+// readFrame reads a frame and returns it without its size. Memory grows with what arrives.
+func readFrame(in *bufio.Reader) ([]byte, error) { return wire.ReadFrame(in, nil, wire.MaxFrameSize) }
 
 func sized(frame []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(frame)), uint32(len(frame))), frame...)

@@ -2,10 +2,14 @@ package replay
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -119,6 +123,7 @@ type node struct {
 	answer  func(epoch int32) *kmsg.VoteResponse
 	fetches func() *kmsg.FetchRequest // nil: it asks nothing
 	takes   func(*kmsg.FetchResponse) // what it is answered; may be nil
+	stray   []byte                    // what it sends before each answer; nil: nothing
 	garbage []byte                    // what it sends upon what is no request; nil: nothing, it closes the connection
 }
 
@@ -154,6 +159,9 @@ func (n *node) serve(conn net.Conn) {
 			return
 		}
 		resp.SetVersion(h.Version)
+		if n.stray != nil {
+			_, _ = conn.Write(n.stray)
+		}
 		if _, err := conn.Write(sized(responseFrame(&h, resp.AppendTo(nil)))); err != nil {
 			return
 		}
@@ -292,6 +300,29 @@ func TestRun_WhatIsNoRequestIsSentAsItIs(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// TestRun_AnEmptyFrameIsNotTheEndOfTheConnection: the answer that follows it counts.
+func TestRun_AnEmptyFrameIsNotTheEndOfTheConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFaulted()
+		f.request(f.in, "understudy", vote(5))(voted(5, true))
+		if r := playTo(t, &f.tape, &node{answer: honest, stray: sized(nil)}); r.Outcome() != Same || r.Equal != 1 {
+			t.Errorf("%s: %+v", r.Outcome(), r)
+		}
+	})
+}
+
+// TestReadFrame_TakesNoMemoryForWhatDoesNotCome: the size alone is no reason to believe it.
+func TestReadFrame_TakesNoMemoryForWhatDoesNotCome(t *testing.T) {
+	claim := binary.BigEndian.AppendUint32(nil, wire.MaxFrameSize)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := readFrame(bufio.NewReader(bytes.NewReader(claim)))
+	runtime.ReadMemStats(&after)
+	if taken := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, io.ErrUnexpectedEOF) || taken > 1<<20 {
+		t.Errorf("%d bytes for a frame of which nothing came, error %v", taken, err)
 	}
 }
 

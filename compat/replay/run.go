@@ -81,6 +81,7 @@ type asker struct {
 type received struct {
 	from  *asker
 	frame []byte
+	ended bool
 }
 
 // Run plays a script to a node.
@@ -306,7 +307,7 @@ func (r *run) take(event any) {
 	case *arrival:
 		r.receive(e)
 	case *received:
-		if e.frame == nil {
+		if e.ended {
 			e.from.closed = true
 		} else {
 			e.from.frames = append(e.from.frames, e.frame)

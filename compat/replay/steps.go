@@ -75,10 +75,10 @@ func (r *run) connect(id uint64) (*asker, error) {
 		for in := bufio.NewReader(conn); ; {
 			f, err := readFrame(in)
 			if err != nil {
-				r.post(&received{from: c})
+				r.post(&received{from: c, ended: true})
 				return
 			}
-			if !r.post(&received{c, f}) {
+			if !r.post(&received{from: c, frame: f}) {
 				return
 			}
 		}
