@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -108,13 +107,15 @@ func runReplay(ctx context.Context, f *replayFlags, files []string, stdin io.Rea
 	if err != nil {
 		return err
 	}
-	options := replay.Options{Recorded: f.recorded, Live: f.live, Patience: f.patience, Fast: f.fast, Progress: replayProgress(stderr)}
+	progress := newReplayProgress(stderr)
+	options := replay.Options{Recorded: f.recorded, Live: f.live, Patience: f.patience, Fast: f.fast, Progress: progress.at}
 	var report *replay.Report
 	if f.engine != "" {
 		report, err = replayToEngine(ctx, f, script, options)
 	} else {
 		report, err = replayToNode(ctx, f, script, options)
 	}
+	progress.end()
 	var exit *exitError
 	switch {
 	case errors.As(err, &exit):
@@ -183,20 +184,31 @@ func replayToNode(ctx context.Context, f *replayFlags, script *replay.Script, o 
 }
 
 // replayProgress shows on a terminal how far a replay is.
-func replayProgress(stderr io.Writer) func(done, total int) {
-	file, ok := stderr.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
-		return nil
+type replayProgress struct {
+	out   io.Writer // nil: nobody looks
+	last  time.Time
+	shown bool
+}
+
+func newReplayProgress(stderr io.Writer) *replayProgress {
+	p := &replayProgress{last: time.Now()}
+	if file, ok := stderr.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		p.out = file
 	}
-	last := time.Now()
-	return func(done, total int) {
-		if time.Since(last) < progressEvery && done+1 < total {
-			return
-		}
-		last = time.Now()
-		fmt.Fprint(file, "\rstep "+strconv.Itoa(done+1)+" of "+strconv.Itoa(total)+" ")
-		if done+1 == total {
-			fmt.Fprint(file, "\r\033[K")
-		}
+	return p
+}
+
+func (p *replayProgress) at(done, total int) {
+	if p.out == nil || time.Since(p.last) < progressEvery {
+		return
+	}
+	p.last, p.shown = time.Now(), true
+	fmt.Fprintf(p.out, "\rstep %d of %d ", done+1, total)
+}
+
+// end takes away what is shown, however far the replay came.
+func (p *replayProgress) end() {
+	if p.shown {
+		fmt.Fprint(p.out, "\r\033[K")
 	}
 }

@@ -102,10 +102,19 @@ func replayToEngine(ctx context.Context, f *replayFlags, script *replay.Script, 
 	cancel()
 	nodeErr := <-ended
 	if errors.Is(nodeErr, controller.ErrFatal) && report != nil {
-		report.Lost = fmt.Sprintf("the node ended as Kafka would: %v; %s", nodeErr, report.Lost)
+		report.Lost = endedAsKafkaWould(nodeErr, report.Lost)
 		nodeErr = nil
 	}
 	return report, errors.Join(err, nodeErr, o.Peers.Close())
+}
+
+// endedAsKafkaWould says why a replay is lost whose node has ended, before what the replay itself has seen of that, if anything.
+func endedAsKafkaWould(why error, lost string) string {
+	text := fmt.Sprintf("the node ended as Kafka would: %v", why)
+	if lost != "" {
+		text += "; " + lost
+	}
+	return text
 }
 
 // engineNode makes the node of its property file, with pipes in place of a network.

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"encoding/binary"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -101,5 +104,32 @@ func TestReplay_SaysWhatIsWrong(t *testing.T) {
 				t.Errorf("exit code %d, want %d and %q: %s", code, tc.code, tc.says, stderr)
 			}
 		})
+	}
+}
+
+// TestReplayProgress_IsGoneAtTheEnd: a replay may end at any step, and its report must not begin behind what was shown.
+func TestReplayProgress_IsGoneAtTheEnd(t *testing.T) {
+	var out bytes.Buffer
+	p := &replayProgress{out: &out}
+	p.at(3, 10)
+	p.at(4, 10) // too soon after the one before
+	p.end()
+	if want := "\rstep 4 of 10 \r\033[K"; out.String() != want {
+		t.Errorf("shown %q, want %q", out.String(), want)
+	}
+	out.Reset()
+	p = &replayProgress{out: &out, last: time.Now()}
+	p.at(3, 10)
+	p.end()
+	if p = newReplayProgress(&out); p.out != nil || out.Len() > 0 {
+		t.Errorf("shown %q", out.String())
+	}
+}
+
+func TestReplay_SaysWhyItsNodeEnded(t *testing.T) {
+	for lost, want := range map[string]string{"": "the node ended as Kafka would: fatal", "frame 3: lost": "the node ended as Kafka would: fatal; frame 3: lost"} {
+		if got := endedAsKafkaWould(errors.New("fatal"), lost); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
