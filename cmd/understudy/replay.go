@@ -153,6 +153,14 @@ func loadScript(f *replayFlags, files []string, stdin io.Reader) (*replay.Script
 	}
 	defer func() { _ = in.Close() }() // it was only read
 	script, err := replay.Load(in, kraft.NodeID(f.node))
+	var choice *replay.NodeError
+	if errors.As(err, &choice) {
+		flag := "--node"
+		if choice.Node != kraft.NoNode {
+			flag = "--node " + choice.Node.String()
+		}
+		return nil, usageError("%s: %s: %w", flag, files[0], err)
+	}
 	if err != nil {
 		return nil, &exitError{exitRuntime, fmt.Errorf("%s: %w", files[0], err)}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/understudy-kafka/understudy/kraft"
 	"github.com/understudy-kafka/understudy/recordings"
 	"github.com/understudy-kafka/understudy/wire"
 )
@@ -19,12 +20,17 @@ import (
 // grants as told.
 func recordVotes(t *testing.T, granted ...bool) (file string) {
 	t.Helper()
+	return recordVotesOf(t, 1, granted...)
+}
+
+func recordVotesOf(t *testing.T, node kraft.NodeID, granted ...bool) (file string) {
+	t.Helper()
 	base := filepath.Join(t.TempDir(), "votes")
 	w, err := recordings.Create(base, recordings.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn := &recordings.Conn{ID: 1, Node: 1, Endpoint: "127.0.0.1:29511"}
+	conn := &recordings.Conn{ID: 1, Node: node, Endpoint: "127.0.0.1:29511"}
 	at, seq := int64(0), uint64(0)
 	write := func(dir wire.Direction, frame []byte) {
 		at += 1e6
@@ -37,7 +43,7 @@ func recordVotes(t *testing.T, granted ...bool) (file string) {
 		p := kmsg.NewVoteRequestTopicPartition()
 		p.CandidateID, p.CandidateEpoch = int32(i+2), 3
 		cluster := formatCluster
-		req := &kmsg.VoteRequest{Version: 2, ClusterID: &cluster, VoterID: 1, Topics: []kmsg.VoteRequestTopic{{Topic: wire.MetadataTopic, Partitions: []kmsg.VoteRequestTopicPartition{p}}}}
+		req := &kmsg.VoteRequest{Version: 2, ClusterID: &cluster, VoterID: int32(node), Topics: []kmsg.VoteRequestTopic{{Topic: wire.MetadataTopic, Partitions: []kmsg.VoteRequestTopicPartition{p}}}}
 		write(wire.Request, kmsg.NewRequestFormatter(kmsg.FormatterClientID("candidate")).AppendRequest(nil, req, int32(i))[4:])
 		a := kmsg.NewVoteResponseTopicPartition()
 		a.LeaderID, a.LeaderEpoch, a.VoteGranted = -1, 3, grant
@@ -83,7 +89,7 @@ func TestReplay_AnEngineVotesOnce(t *testing.T) {
 }
 
 func TestReplay_SaysWhatIsWrong(t *testing.T) {
-	votes := recordVotes(t, true)
+	votes, others := recordVotes(t, true), recordVotesOf(t, 3, true)
 	config, _ := formatNode(t, "controller.quorum.voters=1@127.0.0.1:29511")
 	for _, tc := range []struct {
 		name string
@@ -95,7 +101,10 @@ func TestReplay_SaysWhatIsWrong(t *testing.T) {
 		{"two targets", []string{votes, "--against", "127.0.0.1:1", "--engine", "4.4.0", "--config", config}, exitUsage, "against"},
 		{"no config", []string{votes, "--engine", "4.4.0"}, exitUsage, "--engine and --config go together"},
 		{"unknown release", []string{votes, "--engine", "2.8.0", "--config", config}, exitUsage, "2.8.0"},
-		{"another node's config", []string{votes, "--engine", "4.4.0", "--config", config, "--node", "2"}, exitRuntime, "nothing in the recording concerns node 2"},
+		{"another node's config", []string{votes, "--engine", "4.4.0", "--config", config, "--node", "7"}, exitUsage, "nothing in the recording concerns node 7: it has 1"},
+		{"an unknown node", []string{votes, others, "--against", "127.0.0.1:1", "--node", "7"}, exitUsage, "--node 7: " + votes + ": nothing in the recording concerns node 7: it has 1, 3"},
+		{"several nodes", []string{votes, others, "--against", "127.0.0.1:1"}, exitUsage, "--node: " + votes + ": the recording has 2 nodes (1, 3): say which of them is replayed"},
+		{"a capture", []string{quorumCapture, "--against", "127.0.0.1:1"}, exitRuntime, "replay needs a recording of the proxy"},
 		{"no recording", []string{"missing", "--against", "127.0.0.1:1"}, exitRuntime, "missing"},
 		{"nobody there", []string{votes, "--against", "127.0.0.1:1", "--patience", "10ms"}, exitRuntime, "replay to node 1: dial tcp 127.0.0.1:1"},
 	} {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -335,11 +336,11 @@ func TestLoad_RefusesWhatCannotBePlayed(t *testing.T) {
 		tape func(*tape)
 		want string
 	}{
-		{"unknown node", func(t *tape) { t.request(&recordings.Conn{ID: 1, Node: kraft.NoNode}, "x", vote(1)) }, "which node listens"},
+		{"unknown node", func(t *tape) { t.request(&recordings.Conn{ID: 1, Node: kraft.NoNode}, "x", vote(1)) }, ErrCapture.Error()},
 		{"gap", func(t *tape) {
 			t.list = append(t.list, recordings.Observation{Kind: recordings.KindGap, Conn: in, Gap: &recordings.Gap{Reason: "overflow"}})
 		}, "gap (overflow)"},
-		{"several nodes", func(t *tape) { t.request(in, "x", vote(1)); t.request(other, "x", vote(1)) }, "requests to 2 nodes (1, 3)"},
+		{"several nodes", func(t *tape) { t.request(in, "x", vote(1)); t.request(other, "x", vote(1)) }, "2 nodes (1, 3): say which"},
 		{"withheld answer", func(t *tape) {
 			t.request(in, "x", vote(1))
 			t.request(out, "raft-client-1", fetch(5))(fetched(0, 2, 5))
@@ -356,6 +357,35 @@ func TestLoad_RefusesWhatCannotBePlayed(t *testing.T) {
 	}
 	if _, err := Load(&tape{}, 7); err == nil {
 		t.Error("an empty recording is a script")
+	}
+}
+
+// TestLoad_NamesTheNodesThatCanBeReplayed: those that others ask and those that ask others, but not one that talks to itself alone.
+func TestLoad_NamesTheNodesThatCanBeReplayed(t *testing.T) {
+	record := func() *tape {
+		tp := &tape{}
+		tp.request(&recordings.Conn{ID: 1, Node: 2}, "raft-client-10", fetch(5))(fetched(0, 2, 5))
+		tp.request(&recordings.Conn{ID: 2, Node: 4}, "raft-client-4", fetch(5))
+		tp.request(&recordings.Conn{ID: 3, Node: 5}, "x", vote(5))
+		tp.dropped()
+		return tp
+	}
+	for _, node := range []kraft.NodeID{kraft.NoNode, 4, 5} {
+		_, err := Load(record(), node)
+		var choice *NodeError
+		if !errors.As(err, &choice) || choice.Node != node || !slices.Equal(choice.There, []kraft.NodeID{2, 10}) {
+			t.Errorf("node %s: %v", node, err)
+		}
+	}
+	for _, node := range []kraft.NodeID{2, 10} {
+		if s, err := Load(record(), node); err != nil || s.Node != node || s.Asks()+s.Hears() != 1 {
+			t.Errorf("node %s: %v", node, err)
+		}
+	}
+	alone := &tape{}
+	alone.request(&recordings.Conn{ID: 1, Node: 2}, "raft-client-x", fetch(5))
+	if s, err := Load(alone, kraft.NoNode); err != nil || s.Node != 2 {
+		t.Errorf("the only one there: %v", err)
 	}
 }
 

@@ -98,18 +98,29 @@ var ErrWithheld = errors.New("the recording withholds what the node must be give
 // ErrAltered says that a fault rule gave the node what answers none of its requests.
 var ErrAltered = errors.New("a fault rule gave the node an answer that cannot be given again: a copy, or one with the header of another")
 
+// ErrCapture says that nobody has written down which node listens where, as a recording does and a capture cannot.
+var ErrCapture = errors.New("a capture does not say which node listens where: replay needs a recording of the proxy")
+
 // Load reads a recording to its end. The node is the one to be replayed; kraft.NoNode takes the one that is asked things,
-// if there is only one.
+// if there is only one. A *NodeError is the caller's choice to make.
 func Load(src recordings.Source, node kraft.NodeID) (*Script, error) {
 	l := &loader{conns: map[*recordings.Conn]*loadedConn{}}
 	if err := l.read(src); err != nil {
 		return nil, err
 	}
-	if node == kraft.NoNode {
-		if len(l.nodes) != 1 {
-			return nil, fmt.Errorf("the recording has requests to %d nodes (%s): say which of them is replayed", len(l.nodes), list(l.nodes))
-		}
+	there := l.there()
+	if len(there) == 0 {
+		return nil, errors.New("the recording has no requests")
+	}
+	switch {
+	case node != kraft.NoNode:
+	case len(l.nodes) == 1:
 		node = l.nodes[0]
+	case len(there) == 1:
+		node = there[0]
+	}
+	if !slices.Contains(there, node) {
+		return nil, &NodeError{node, there}
 	}
 	return l.script(node)
 }
@@ -118,7 +129,7 @@ func Load(src recordings.Source, node kraft.NodeID) (*Script, error) {
 type loader struct {
 	conns map[*recordings.Conn]*loadedConn
 	order []*loadedConn
-	nodes []kraft.NodeID // that are asked something by somebody who is not a raft client, or all
+	nodes []kraft.NodeID // that are asked something by somebody who is not a raft client
 	steps []loadedStep
 	size  int
 }
@@ -151,7 +162,7 @@ func (l *loader) read(src recordings.Source) error {
 			continue
 		}
 		if o.Conn.Node == kraft.NoNode {
-			return fmt.Errorf("connection %d to %s: the recording does not say which node listens there", o.Conn.ID, o.Conn.Endpoint)
+			return fmt.Errorf("connection %d to %s: %w", o.Conn.ID, o.Conn.Endpoint, ErrCapture)
 		}
 		c := l.conns[o.Conn]
 		if c == nil {
@@ -225,9 +236,6 @@ func (l *loader) response(c *loadedConn, o *recordings.Observation) {
 	l.steps = append(l.steps, loadedStep{conn: c, x: x, response: true, at: o.At.Seen})
 }
 
-// raftClient begins the client id of a node's raft client (Kafka: KafkaRaftManager, "raft-client-" + nodeId).
-const raftClient = "raft-client-"
-
 // script turns what was read into the steps of one node.
 func (l *loader) script(node kraft.NodeID) (*Script, error) {
 	s := &Script{Node: node, Peers: map[kraft.NodeID]string{}, heard: map[kraft.NodeID][]*exchange{}, other: map[kraft.NodeID][]*exchange{}}
@@ -249,9 +257,6 @@ func (l *loader) script(node kraft.NodeID) (*Script, error) {
 				s.other[c.Node] = append(s.other[c.Node], st.x)
 			}
 		}
-	}
-	if s.Asks()+s.Hears() == 0 {
-		return nil, fmt.Errorf("nothing in the recording concerns node %s", node)
 	}
 	return s, nil
 }
@@ -309,14 +314,6 @@ func (s *Script) told(st loadedStep) error {
 		s.steps = append(s.steps, step{stepReply, st.conn.ID, x, st.at})
 	}
 	return nil
-}
-
-func list(nodes []kraft.NodeID) string {
-	var texts []string
-	for _, n := range slices.Sorted(slices.Values(nodes)) {
-		texts = append(texts, n.String())
-	}
-	return strings.Join(texts, ", ")
 }
 
 // tellsNothing reports whether an answer to a Fetch is that of a voter that neither leads nor knows who does.
