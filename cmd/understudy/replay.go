@@ -129,8 +129,9 @@ func runReplay(ctx context.Context, f *replayFlags, files []string, stdin io.Rea
 		err = pretty.Encode(struct {
 			Outcome replay.Outcome `json:"outcome"`
 			Rules   map[string]int `json:"rules"`
+			Seconds float64        `json:"seconds"`
 			*replay.Report
-		}{report.Outcome(), report.Rules(), report})
+		}{report.Outcome(), report.Rules(), report.Took.Seconds(), report})
 	} else {
 		err = report.WriteText(stdout)
 	}

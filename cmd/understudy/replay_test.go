@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -83,7 +84,7 @@ func TestReplay_AnEngineVotesOnce(t *testing.T) {
 		})
 	}
 	if code, stdout, _ := command(t, "replay", "-o", "json", recordVotes(t, true, true), "--engine", "4.4.0", "--config", config); code != exitFinding ||
-		!strings.Contains(stdout, `"outcome": "DIFFERS"`) {
+		!strings.Contains(stdout, `"outcome": "DIFFERS"`) || !regexp.MustCompile(`"seconds": \d+(\.\d+)?(e-\d+)?,`).MatchString(stdout) || strings.Contains(stdout, "took") {
 		t.Errorf("exit code %d:\n%s", code, stdout)
 	}
 }

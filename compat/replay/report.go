@@ -45,7 +45,7 @@ type Report struct {
 	Dropped     int            `json:"differencesDropped,omitempty"` // beyond those listed
 	NotCompared map[string]int `json:"notCompared,omitempty"`        // by reason
 	Lost        string         `json:"lost,omitempty"`               // where the node went a way of its own, and the replay ended
-	Took        time.Duration  `json:"took"`
+	Took        time.Duration  `json:"-"`
 }
 
 const maxDifferences = 1000
