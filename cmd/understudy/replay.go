@@ -43,8 +43,9 @@ its peers something, replay is those peers: it waits until the node asks the sam
 node dialled them in the recording, or where --peer says.
 
 Answers depend on a node's state. Start the target from what the recording began with: the same cluster id, node id, directory id, voters
-and log (a freshly formatted directory for a recording of a fresh node). What the node is given must be in the recording: record with
---include-records. A node that leads writes records at moments of its own, so offsets may differ then.
+and log (a freshly formatted directory for a recording of a fresh node). A recording of a node that takes records, as one that follows a
+leader does, needs proxy --include-records: otherwise they are not in it, and the node cannot be given them. A capture (pcap) is no
+recording: it does not say which node listens where. A node that leads writes records at moments of its own, so offsets may differ then.
 
 With --engine a node of ours is the target: in this process, without a network, on a copy of the directory that the property file names,
 by the rules of a release. Differences between two releases that a named rule of theirs explains are counted by rule (understudy version

@@ -117,6 +117,12 @@ func TestReplay_SaysWhatIsWrong(t *testing.T) {
 	}
 }
 
+func TestReplay_HelpSaysHowToRecord(t *testing.T) {
+	if code, stdout, _ := command(t, "replay", "--help"); code != exitFine || !strings.Contains(stdout, "needs proxy --include-records") {
+		t.Errorf("exit code %d:\n%s", code, stdout)
+	}
+}
+
 // TestReplayProgress_IsGoneAtTheEnd: a replay may end at any step, and its report must not begin behind what was shown.
 func TestReplayProgress_IsGoneAtTheEnd(t *testing.T) {
 	var out bytes.Buffer
