@@ -8,53 +8,53 @@ import (
 
 // alterations are lies of a controller that keep every shape.
 var alterations = []alteration{
-	{"watermark raised", wire.KeyFetch, 0, fetchLie(func(p *kmsg.FetchResponseTopicPartition) bool {
+	{name: "watermark raised", key: wire.KeyFetch, change: fetchLie(func(p *kmsg.FetchResponseTopicPartition) bool {
 		if p.ErrorCode != 0 || p.HighWatermark < 0 {
 			return false
 		}
 		p.HighWatermark += 3
 		return true
 	})},
-	{"watermark lowered", wire.KeyFetch, 0, fetchLie(func(p *kmsg.FetchResponseTopicPartition) bool {
+	{name: "watermark lowered", key: wire.KeyFetch, change: fetchLie(func(p *kmsg.FetchResponseTopicPartition) bool {
 		if p.ErrorCode != 0 || p.HighWatermark < 4 {
 			return false
 		}
 		p.HighWatermark -= 3
 		return true
 	})},
-	{"watermark forgotten", wire.KeyFetch, 0, fetchLie(func(p *kmsg.FetchResponseTopicPartition) bool {
+	{name: "watermark forgotten", key: wire.KeyFetch, change: fetchLie(func(p *kmsg.FetchResponseTopicPartition) bool {
 		if p.ErrorCode != 0 || p.HighWatermark < 4 {
 			return false
 		}
 		p.HighWatermark = -1
 		return true
 	})},
-	{"a divergence invented", wire.KeyFetch, 0, fetchLie(func(p *kmsg.FetchResponseTopicPartition) bool {
+	{name: "a divergence invented", key: wire.KeyFetch, undecided: 1, change: fetchLie(func(p *kmsg.FetchResponseTopicPartition) bool {
 		if p.ErrorCode != 0 || len(p.RecordBatches) > 0 {
 			return false
 		}
 		p.DivergingEpoch.Epoch, p.DivergingEpoch.EndOffset = 0, 0
 		return true
 	})},
-	{"another leader named", wire.KeyFetch, 0, fetchLie(func(p *kmsg.FetchResponseTopicPartition) bool {
+	{name: "another leader named", key: wire.KeyFetch, change: fetchLie(func(p *kmsg.FetchResponseTopicPartition) bool {
 		if p.ErrorCode != 0 {
 			return false
 		}
 		p.CurrentLeader.LeaderID = p.CurrentLeader.LeaderID%3 + 1
 		return true
 	})},
-	{"a later epoch named", wire.KeyFetch, 6, fetchLie(func(p *kmsg.FetchResponseTopicPartition) bool {
+	{name: "a later epoch named", key: wire.KeyFetch, skip: 6, change: fetchLie(func(p *kmsg.FetchResponseTopicPartition) bool {
 		p.CurrentLeader.LeaderEpoch++
 		return true
 	})},
-	{"leadership denied", wire.KeyFetch, 0, fetchLie(func(p *kmsg.FetchResponseTopicPartition) bool {
+	{name: "leadership denied", key: wire.KeyFetch, change: fetchLie(func(p *kmsg.FetchResponseTopicPartition) bool {
 		if p.ErrorCode != 0 || p.HighWatermark < 4 {
 			return false
 		}
 		p.ErrorCode, p.HighWatermark, p.RecordBatches = 74, -1, nil
 		return true
 	})},
-	{"vote turned round", wire.KeyVote, 0, func(c *alteredAnswer) bool {
+	{name: "vote turned round", key: wire.KeyVote, change: func(c *alteredAnswer) bool {
 		r := kmsg.NewPtrVoteResponse()
 		r.SetVersion(c.version)
 		if r.ReadFrom(c.body) != nil || len(r.Topics) == 0 {
@@ -65,7 +65,7 @@ var alterations = []alteration{
 		c.out = r.AppendTo(nil)
 		return true
 	}},
-	{"vote in a later epoch", wire.KeyVote, 0, func(c *alteredAnswer) bool {
+	{name: "vote in a later epoch", key: wire.KeyVote, change: func(c *alteredAnswer) bool {
 		r := kmsg.NewPtrVoteResponse()
 		r.SetVersion(c.version)
 		if r.ReadFrom(c.body) != nil || len(r.Topics) == 0 {
@@ -75,7 +75,7 @@ var alterations = []alteration{
 		c.out = r.AppendTo(nil)
 		return true
 	}},
-	{"announcement refused", wire.KeyBeginQuorumEpoch, 0, func(c *alteredAnswer) bool {
+	{name: "announcement refused", key: wire.KeyBeginQuorumEpoch, change: func(c *alteredAnswer) bool {
 		r := kmsg.NewPtrBeginQuorumEpochResponse()
 		r.SetVersion(c.version)
 		if r.ReadFrom(c.body) != nil || len(r.Topics) == 0 {
