@@ -56,7 +56,7 @@ type chaos struct {
 func startChaos(t *testing.T, limit time.Duration) *chaos {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	dir, err := os.MkdirTemp("", "chaos") // the path of a socket must be short
+	dir, err := os.MkdirTemp("", "chaos") //nolint:usetesting // the path of a socket must be short
 	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	control := filepath.Join(dir, "faults")
