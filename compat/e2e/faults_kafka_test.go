@@ -108,9 +108,9 @@ func faultsOfGuests(kinds []string) (list []wireFault) {
 	return list
 }
 
-// TestMatrix_FaultsOnTheWireBlameNobody injects every kind of fault into the messages of a real quorum, both ways. The quorum reacts as
+// TestLive_FaultsOnTheWireBlameNobody injects every kind of fault into the messages of a real quorum, both ways. The quorum reacts as
 // Kafka's rules say, the recording shows each fault, and no node is blamed for it.
-func TestMatrix_FaultsOnTheWireBlameNobody(t *testing.T) {
+func TestLive_FaultsOnTheWireBlameNobody(t *testing.T) {
 	kafkatest.NeedKafka(t)
 	onlyLive(t)
 	for _, release := range liveReleases() {

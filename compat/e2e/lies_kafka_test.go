@@ -213,10 +213,10 @@ type toldLie struct {
 	files   []string
 }
 
-// TestMatrix_LiesOfRealControllersAreFound makes real controllers misbehave, by frames that are altered in flight, and judges these as if
+// TestLive_LiesOfRealControllersAreFound makes real controllers misbehave, by frames that are altered in flight, and judges these as if
 // the controllers had written them so: the live checker diverges, the recording names the liar and the broken rule and nobody else, and
 // the report's core shows it by itself.
-func TestMatrix_LiesOfRealControllersAreFound(t *testing.T) {
+func TestLive_LiesOfRealControllersAreFound(t *testing.T) {
 	kafkatest.NeedKafka(t)
 	onlyLive(t)
 	for _, release := range liveReleases() {
