@@ -87,7 +87,7 @@ func (f *FetchRequest) Parse(version int16, body []byte) error {
 	}
 	if r.flex {
 		for n := r.uvarint(); n > 0 && !r.bad; n-- {
-			f.tag(&r)
+			f.tag(version, &r)
 		}
 	}
 	if r.bad {
@@ -174,7 +174,7 @@ func (f *FetchRequest) partitionTags(r *reader) {
 	}
 }
 
-func (f *FetchRequest) tag(r *reader) {
+func (f *FetchRequest) tag(version int16, r *reader) {
 	number, end := r.tag()
 	switch number {
 	case 0:
@@ -182,9 +182,11 @@ func (f *FetchRequest) tag(r *reader) {
 		f.ClusterID = field.str()
 		r.bad = r.bad || field.bad
 	case 1:
-		f.ReplicaID = kraft.NodeID(r.within(end, 12).int32())
-		f.ReplicaEpoch = r.int64()
+		id, epoch := kraft.NodeID(r.within(end, 12).int32()), r.int64()
 		r.innerTags(end)
+		if version >= 15 { // before that nobody sends the tag: the id has a field
+			f.ReplicaID, f.ReplicaEpoch = id, epoch
+		}
 	}
 	r.leave(end)
 }

@@ -36,7 +36,7 @@ func (f *FetchRequest) viaKmsg(version int16, body []byte) error {
 	if m.ClusterID != nil {
 		f.ClusterID = []byte(*m.ClusterID)
 	}
-	if m.ReplicaState.ID != -1 || m.ReplicaState.Epoch != -1 || version >= 15 {
+	if version >= 15 {
 		f.ReplicaID, f.ReplicaEpoch = kraft.NodeID(m.ReplicaState.ID), m.ReplicaState.Epoch
 	}
 	return nil
@@ -169,6 +169,25 @@ func TestFetch_ReadsWhatKmsgReads(t *testing.T) {
 	}
 	if shaped < n/2 {
 		t.Errorf("only %d of %d responses had KRaft's shape", shaped, n)
+	}
+}
+
+// TestFetch_OldVersionsHaveTheReplicaInAField: a tag that v15 has brought says nothing in v12 to v14.
+func TestFetch_OldVersionsHaveTheReplicaInAField(t *testing.T) {
+	for version := int16(12); version <= 14; version++ {
+		req := kmsg.NewFetchRequest()
+		req.Version, req.ReplicaID = version, 3
+		topic := kmsg.NewFetchRequestTopic()
+		topic.Partitions = append(topic.Partitions, kmsg.NewFetchRequestTopicPartition())
+		req.Topics = append(req.Topics, topic)
+		body := req.AppendTo(nil)
+		body[len(body)-1] = 1                                             // there is a tag:
+		body = append(body, 1, 13, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 7, 0) // ReplicaState {9, 7}
+		sameFetchRequest(t, version, body)
+		var f FetchRequest
+		if err := f.Parse(version, body); err != nil || f.ReplicaID != 3 || f.ReplicaEpoch != -1 {
+			t.Errorf("v%d: replica %d, epoch %d, %v", version, f.ReplicaID, f.ReplicaEpoch, err)
+		}
 	}
 }
 
