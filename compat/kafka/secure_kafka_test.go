@@ -25,26 +25,7 @@ func TestKafka_TakesOurCredentials(t *testing.T) {
 		t.Skip("starts real Kafka; make test-kafka runs it")
 	}
 	ctx := kafkatest.Deadline(t, 3*time.Minute)
-	all := maps.Clone(kafkatest.Secure(t, secure.SASLSSL).Properties) // has both, for TLS and SASL
-	ports, err := kafka.TakePorts(len(secure.Protocols))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names, listeners, protocols []string
-	for i, p := range secure.Protocols {
-		name := "L" + strings.ReplaceAll(p.String(), "_", "")
-		names, protocols = append(names, name), append(protocols, name+":"+p.String())
-		listeners = append(listeners, fmt.Sprintf("%s://127.0.0.1:%d", name, ports[i]))
-	}
-	all["controller.listener.names"], all["listener.security.protocol.map"] = strings.Join(names, ","), strings.Join(protocols, ",")
-	all["listeners"], all["advertised.listeners"] = strings.Join(listeners, ","), strings.Join(listeners, ",")
-	all["controller.quorum.bootstrap.servers"] = fmt.Sprintf("127.0.0.1:%d", ports[0])
-	for _, name := range names {
-		prefix := "listener.name." + strings.ToLower(name) + "."
-		all[prefix+"plain.sasl.jaas.config"] = all["listener.name.controller.plain.sasl.jaas.config"]
-		all[prefix+"ssl.client.auth"] = "required"
-	}
-	delete(all, "listener.name.controller.plain.sasl.jaas.config")
+	all, names, ports := kafkatest.EveryProtocol(t)
 	q := kafkatest.New(t, kafka.Config{Release: kafka.MustRelease("4.4.0"), Controllers: 1, Voters: kafka.Standalone, Properties: all})
 	if _, err := q.StartAll(ctx); err != nil {
 		t.Fatal(err)

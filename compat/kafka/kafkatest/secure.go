@@ -1,10 +1,13 @@
 package kafkatest
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/understudy-kafka/understudy/compat/kafka"
 	"github.com/understudy-kafka/understudy/internal/secure"
 	"github.com/understudy-kafka/understudy/internal/secure/securetest"
 )
@@ -46,6 +49,31 @@ func Secure(t testing.TB, protocol secure.Protocol) Security {
 		s.Properties["sasl.jaas.config"] = login + ";"
 	}
 	return s
+}
+
+// EveryProtocol has one node listen by each of [secure.Protocols], in their order: its properties, and the names and ports of its listeners.
+func EveryProtocol(t testing.TB) (all map[string]string, names []string, ports []int) {
+	t.Helper()
+	all = Secure(t, secure.SASLSSL).Properties // has both, for TLS and SASL
+	ports, err := kafka.TakePorts(len(secure.Protocols))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const jaas = "plain.sasl.jaas.config"
+	var listeners, protocols []string
+	for i, p := range secure.Protocols {
+		name := "L" + strings.ReplaceAll(p.String(), "_", "")
+		names, protocols = append(names, name), append(protocols, name+":"+p.String())
+		listeners = append(listeners, fmt.Sprintf("%s://127.0.0.1:%d", name, ports[i]))
+		prefix := "listener.name." + strings.ToLower(name) + "."
+		all[prefix+jaas] = all["listener.name.controller."+jaas]
+		all[prefix+"ssl.client.auth"] = "required"
+	}
+	delete(all, "listener.name.controller."+jaas)
+	all["controller.listener.names"], all["listener.security.protocol.map"] = strings.Join(names, ","), strings.Join(protocols, ",")
+	all["listeners"], all["advertised.listeners"] = strings.Join(listeners, ","), strings.Join(listeners, ",")
+	all["controller.quorum.bootstrap.servers"] = fmt.Sprintf("127.0.0.1:%d", ports[0])
+	return all, names, ports
 }
 
 // add puts a certificate and the authority's into files.
