@@ -155,7 +155,7 @@ const (
 type Result struct {
 	Case    *Case
 	Outcome Outcome
-	Why     string // for all but Passed
+	Why     string // for all but Passed; for that, if it was asked otherwise than its case says
 	Took    time.Duration
 	Talk    []Spoken // what was said, oldest first
 	Target  *Target  // what was known when it was asked

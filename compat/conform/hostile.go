@@ -98,6 +98,8 @@ type striker struct {
 	t      *Target
 	random *rand.Rand
 	held   []net.Conn // open until the target has shown that it lives
+	opened int        // connections
+	spared bool       // fewer than the attack has
 }
 
 func newStriker(ctx context.Context, o *Options, t *Target, id string) *striker {
@@ -110,6 +112,7 @@ func (s *striker) close() {
 	for _, c := range s.held {
 		_ = c.Close()
 	}
+	s.held = nil
 }
 
 // dial opens a connection that lasts until the target has shown that it lives.
@@ -122,8 +125,9 @@ func (s *striker) dial() (net.Conn, error) {
 	defer cancel()
 	conn, err := dialer(ctx, s.o.Address)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", errNoConnection, err)
 	}
+	s.opened++
 	s.held = append(s.held, conn)
 	return conn, conn.SetDeadline(time.Now().Add(s.o.patience()))
 }
@@ -146,6 +150,8 @@ func (s *striker) throw(bytes []byte, whole bool) error {
 	if _, err = conn.Read(one[:]); isTimeout(err) {
 		return errSilence
 	}
+	s.held = s.held[:len(s.held)-1]
+	_ = conn.Close()
 	return nil
 }
 
@@ -158,6 +164,7 @@ func isTimeout(err error) bool {
 type witness struct {
 	client *client
 	t      *Target
+	since  time.Time
 }
 
 func newWitness(ctx context.Context, o *Options, t *Target) (*witness, error) {
@@ -165,7 +172,7 @@ func newWitness(ctx context.Context, o *Options, t *Target) (*witness, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &witness{c, t}
+	w := &witness{c, t, time.Now()}
 	if err := w.speaks(); err != nil {
 		c.close()
 		return nil, err
@@ -189,9 +196,9 @@ func (w *witness) check(ctx context.Context, o *Options) error {
 	case err != nil && old != nil:
 		return fmt.Errorf("the target has ended: it closes what it had (%w) and answers nobody (%w)", old, err)
 	case err != nil:
-		return fmt.Errorf("the target answers nobody new: %w", err)
+		return fmt.Errorf("%w: %w", errNobodyNew, err)
 	case old != nil:
-		return fmt.Errorf("the target closed a connection that did nothing wrong: %w", old)
+		return fmt.Errorf("%w: %w", errDropped, old)
 	case !now.same(w.t):
 		return fmt.Errorf("%w: it was %s, and is %s", errChanged, w.t, now)
 	}

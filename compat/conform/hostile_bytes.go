@@ -23,7 +23,7 @@ func byteAttacks() (all []Attack) {
 	add("telnet", "a line of text comes", func(s *striker) error { return s.throw([]byte("help\r\n"), false) })
 	add("ones", "a kilobyte of 0xff comes", func(s *striker) error { return s.throw(filled(1024, 0xff), true) })
 	add("random", "forty connections bring random bytes", func(s *striker) error {
-		for range 40 {
+		for range s.times(40) {
 			if err := s.throw(s.noise(1+s.random.IntN(2000)), false); err != nil {
 				return err
 			}
@@ -145,9 +145,18 @@ func wrote(c net.Conn, bytes []byte) error {
 	return nil
 }
 
+// times is how many of n connections the target takes.
+func (s *striker) times(n int) int {
+	if s.o.most == 0 || n <= s.o.most {
+		return n
+	}
+	s.spared = true
+	return s.o.most
+}
+
 // each opens connections and does something with each.
 func (s *striker) each(n int, do func(net.Conn) error) error {
-	for range n {
+	for range s.times(n) {
 		conn, err := s.dial()
 		if err != nil {
 			return err

@@ -45,15 +45,24 @@ func (o *Options) attack(ctx context.Context, attacks []Attack, target *Target, 
 // attackOnce makes an attack, again if the quorum changed meanwhile: an election may have come by itself.
 func (o *Options) attackOnce(ctx context.Context, a *Attack, target *Target) (Outcome, string) {
 	for try := 1; ; try++ {
+		if o.limit > 0 {
+			o.freed(ctx) // of the attack before
+		}
 		w, err := newWitness(ctx, o, target)
 		if err != nil {
 			return Inconclusive, "before the attack: " + err.Error()
 		}
-		err = o.survives(ctx, a, target, w)
+		s := newStriker(ctx, o, target, a.ID)
+		err = o.survives(ctx, a, s, w)
 		switch {
 		case err == nil:
-			return Passed, ""
+			return Passed, o.fewer(s)
 		case !errors.Is(err, errChanged) || try == attempts:
+			if again, why := o.limited(ctx, a, s, w, err); why != "" {
+				return Inconclusive, why
+			} else if again {
+				break
+			}
 			var wrong *wrongReaction
 			if errors.As(err, &wrong) {
 				return Failed, err.Error()
@@ -74,9 +83,8 @@ type wrongReaction struct{ error }
 func (w *wrongReaction) Unwrap() error { return w.error }
 
 // survives makes an attack once and looks after the target.
-func (o *Options) survives(ctx context.Context, a *Attack, target *Target, w *witness) error {
+func (o *Options) survives(ctx context.Context, a *Attack, s *striker, w *witness) error {
 	defer w.client.close()
-	s := newStriker(ctx, o, target, a.ID)
 	defer s.close()
 	wrong := a.strike(s)
 	if a.kills != nil {

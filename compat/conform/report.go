@@ -48,6 +48,9 @@ func (r *Report) WriteText(w io.Writer, verbose bool) error {
 			}
 		case x.Outcome == Passed && verbose:
 			fmt.Fprintf(&b, "pass  %s\n", x.Case)
+			if x.Why != "" {
+				fmt.Fprintf(&b, "      %s\n", x.Why)
+			}
 		case x.Outcome != Passed:
 			x.writeText(&b)
 		}
@@ -168,6 +171,7 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 		case Known:
 			c.Out = "known: " + x.Why
 		case Passed:
+			c.Out = x.Why
 		}
 		suite.Cases = append(suite.Cases, c)
 	}

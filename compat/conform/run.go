@@ -29,6 +29,8 @@ type Options struct {
 	Dying     time.Duration               // how long a doomed node may go on answering; 0: 1.5 s
 
 	strike Dialer // of hostile connections; nil: Dial
+	limit  int    // how many connections the target takes, as an attack has shown; 0: as many as there are
+	most   int    // how many an attack makes at a time then
 }
 
 func (o *Options) dialer() Dialer {

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -31,7 +34,8 @@ func TestKafka_AnswersOverTLSAndSASL(t *testing.T) {
 
 func askSecured(t *testing.T, source kafka.Source) {
 	ctx := kafkatest.Deadline(t, 3*time.Minute)
-	all, _, ports := kafkatest.EveryProtocol(t)
+	all, names, ports := kafkatest.EveryProtocol(t)
+	maps.Copy(all, fewConnections(names))
 	q := kafkatest.New(t, kafka.Config{Release: kafka.MustRelease("4.4.0"), Source: source, Controllers: 1, Voters: kafka.Standalone, Properties: all})
 	if _, err := q.StartAll(ctx); err != nil {
 		t.Fatal(err)
@@ -64,7 +68,56 @@ func askSecured(t *testing.T, source kafka.Source) {
 				bad.TLS.Roots, _ = secure.ParseRoots(kafkatest.Secure(t, secure.SSL).CA.Certificate())
 				refusedBy(ctx, t, o, bad, "unknown authority", "127.0.0.1:")
 			}
+			if source == nil {
+				meetLimit(ctx, t, o, p)
+			}
 		})
+	}
+}
+
+// few is how many connections the listeners of [fewConnections] serve.
+const few = 30
+
+// fewConnections bounds connections in each way that Kafka has: those of an address, of a listener, and those that come in a second.
+func fewConnections(names []string) map[string]string {
+	all := map[string]string{"max.connections.per.ip.overrides": fmt.Sprintf("127.0.0.2:%d", few)}
+	for i, p := range secure.Protocols {
+		prefix := "listener.name." + strings.ToLower(names[i]) + "."
+		switch p {
+		case secure.SSL:
+			all[prefix+"max.connections"] = strconv.Itoa(few)
+		case secure.SASLPlaintext:
+			all[prefix+"max.connection.creation.rate"] = strconv.Itoa(few / 3) // in a second, of the last eleven
+		case secure.Plaintext, secure.SASLSSL:
+		}
+	}
+	return all
+}
+
+// meetLimit attacks a listener of few connections with many.
+func meetLimit(ctx context.Context, t *testing.T, o Options, p secure.Protocol) {
+	t.Helper()
+	o.Hostility, o.Match, o.Patience = Hostile, regexp.MustCompile("^hostile/connections/(idle|churn)$"), 3*time.Second
+	switch p {
+	case secure.Plaintext: // by its address
+		o.Dial = func(ctx context.Context, address string) (net.Conn, error) {
+			d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+			return d.DialContext(ctx, "tcp", address)
+		}
+	case secure.SSL, secure.SASLPlaintext:
+	case secure.SASLSSL:
+		return
+	}
+	report, err := Run(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range report.Results {
+		r := &report.Results[i]
+		t.Logf("%s over %s: %s %s", r.Case.ID, p, r.Outcome, r.Why)
+		if r.Outcome != Passed && r.Outcome != Inconclusive || !strings.Contains(r.Why, "at once") {
+			t.Errorf("%s: %s %s", r.Case.ID, r.Outcome, r.Why)
+		}
 	}
 }
 
