@@ -227,3 +227,28 @@ func TestLog_ContentsOfASnapshotInTransfer(t *testing.T) {
 		t.Error("contents of nothing")
 	}
 }
+
+func TestLog_AFetchedSnapshotThatMovesNoLogEndsTheProcess(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		id   kraft.SnapshotID
+		make bool // a snapshot of that id is written here while it is fetched
+	}{
+		{"held by now", kraft.SnapshotID{Offset: 6, Epoch: 1}, true},
+		{"behind the log", kraft.SnapshotID{Offset: 6, Epoch: 1}, false},
+	} {
+		l := filled(t, memory(), storage.Options{})
+		l.AdvanceHighWatermark(10)
+		b := snapshotBytes(tt.id)
+		_, err := l.Execute(&kraft.BeginSnapshotFetch{ID: tt.id}, nil)
+		must(t, err)
+		_, err = l.Execute(&kraft.AppendSnapshot{ID: tt.id, Bytes: int32(len(b))}, &storage.Payload{Chunk: b})
+		must(t, err)
+		if tt.make {
+			snapshot(t, l, tt.id)
+		}
+		if _, err = l.Execute(&kraft.InstallSnapshot{ID: tt.id, Size: int64(len(b))}, nil); !errors.Is(err, storage.ErrLogAhead) {
+			t.Errorf("%s: %v, want %v", tt.name, err, storage.ErrLogAhead)
+		}
+	}
+}

@@ -114,10 +114,14 @@ func (w *SnapshotWriter) Freeze() error {
 	if _, held := l.FindSnapshot(w.id); held || w.id.Offset < l.Start {
 		return errors.Join(ErrSuperseded, w.Abandon())
 	}
-	if err := l.failed(w.publish()); err != nil {
+	return w.freeze()
+}
+
+func (w *SnapshotWriter) freeze() error {
+	if err := w.log.failed(w.publish()); err != nil {
 		return err
 	}
-	l.AddSnapshot(kraft.Snapshot{ID: w.id, Size: w.size})
+	w.log.AddSnapshot(kraft.Snapshot{ID: w.id, Size: w.size})
 	return nil
 }
 
@@ -147,14 +151,17 @@ func (w *SnapshotWriter) abandon() { _ = errors.Join(w.file.Close(), remove(w.lo
 // truncation expected but didn't happen").
 var ErrLogAhead = errors.New("the log ends behind it")
 
-// install freezes the snapshot that was fetched and begins the log anew at its end.
+// install freezes the snapshot that was fetched, whatever is held by now, and begins the log anew at its end.
 func (l *Log) install(id kraft.SnapshotID, size int64) error {
 	w := l.partial
 	if w == nil || w.id != id || w.size != size {
 		return fmt.Errorf("install snapshot %v of %d bytes: another one is held", id, size)
 	}
 	l.partial = nil
-	if err := w.Freeze(); err != nil {
+	if l.broken != nil {
+		return l.broken
+	}
+	if err := w.freeze(); err != nil {
 		return err
 	}
 	began, err := l.truncateToLatestSnapshot()
