@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/understudy-kafka/understudy/proxy/shadow/belief"
 	"github.com/understudy-kafka/understudy/recordings"
 )
 
@@ -64,6 +65,34 @@ func explained(t *testing.T, file string, visit func(*recordings.Observation)) {
 	for _, n := range r.Tier2 {
 		if n.Messages == 0 || n.Judged*100 < n.Messages*95 {
 			t.Errorf("%s: node %v: %+v", file, n.Node, n)
+		}
+	}
+}
+
+// TestTier2_JudgesANodeThatWasInTheMiddleOfASnapshot reads a recording that begins while a follower fetches a snapshot that the leader
+// keeps refusing: where it may ask the leader it asks for the snapshot, elsewhere for records.
+func TestTier2_JudgesANodeThatWasInTheMiddleOfASnapshot(t *testing.T) {
+	in, err := recordings.OpenAny(nil, filepath.Join("testdata", "attached", "440-in-the-middle-of-a-snapshot.pcapng.zst"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	c := New(Options{Tier2: true})
+	c.second.Checker = belief.New(belief.Options{Found: c.unexplained, Settle: 1}) // no request of before is waiting to leave
+	var o recordings.Observation
+	for err = in.Next(&o); err == nil; err = in.Next(&o) {
+		c.Observe(&o)
+	}
+	if !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	r := c.Finish()
+	if len(r.Findings) > 0 || r.Verdict != Conforms {
+		t.Errorf("%v: %+v", r.Verdict, r.Findings)
+	}
+	for _, n := range r.Tier2 {
+		if n.Node == 2 && (n.Judged < 60 || n.Anchored > 2) {
+			t.Errorf("%+v", n)
 		}
 	}
 }

@@ -7,15 +7,17 @@ import (
 
 // wires is what is known of the node's connections, whether or not the node is anchored.
 type wires struct {
-	asked []*crossing     // requests to it without an answer
-	fetch *crossing       // its last Fetch, if nothing came to it since
-	reign reign           // what it has answered as a leader
-	conns map[ConnID]bool // open connections that it has an end of; true: it was heard on it
-	alive int             // those that it was heard on
-	gone  bool            // all of them have ended
+	asked []*crossing          // requests to it without an answer
+	fetch *crossing            // its last Fetch, if nothing came to it since
+	reign reign                // what it has answered as a leader
+	out   map[ConnID]*crossing // its requests without an answer
+	conns map[ConnID]bool      // open connections that it has an end of; true: it was heard on it
+	alive int                  // those that it was heard on
+	gone  bool                 // all of them have ended
 
-	// drained are the nodes that a request has left for that was built since judging began. The others may yet get older ones.
-	drained   map[kraft.NodeID]bool
+	// drained are the connections that a request has left on that was built since judging began. On others older ones may yet leave: to
+	// one node there may be two, as a voter and as a bootstrap server.
+	drained   map[ConnID]bool
 	began     *crossing   // what judging began with; nil: with the node's first state
 	stated    kraft.Epoch // the latest that the node has answered with since it was started
 	unclear   bool
@@ -99,37 +101,64 @@ func (j *judge) anchorAtAnswer(x *crossing) {
 		votersAt = 0 // recorded before what is known
 	}
 	j.configure(votersAt)
-	h := new(hypothesis)
-	h.view = kraft.LogView{End: at}
-	if at > 0 {
-		h.view.Epochs = kraft.EpochCache{{Epoch: f.said.last, Start: 0}}
-	}
-	h.flushed = at
-	h.unvoted, h.since = f.said.epoch, f.said.last
-	h.stored = kraft.QuorumState{Epoch: f.said.epoch, Leader: said.LeaderID, Voted: kraft.NoReplica}
 	var set []*hypothesis
-	j.boot(h, func(begun *hypothesis) {
-		begun.reached(f)
-		for i := range begun.sent {
-			if j.acceptRequest(begun, i, f, false) {
-				j.offered(begun, x)
-				set = append(set, begun)
+	for _, s := range asksThen {
+		h := new(hypothesis)
+		h.view = kraft.LogView{End: at}
+		if at > 0 {
+			h.view.Epochs = kraft.EpochCache{{Epoch: f.said.last, Start: 0}}
+		}
+		h.flushed = at
+		h.unvoted, h.since = f.said.epoch, f.said.last
+		h.stored = kraft.QuorumState{Epoch: f.said.epoch, Leader: kraft.NoNode, Voted: kraft.NoReplica}
+		if s.role == kraft.FollowerRole {
+			h.stored.Leader = said.LeaderID
+		}
+		j.boot(h, func(begun *hypothesis) {
+			if begun.m.Role().Kind() != s.role {
 				return
 			}
-		}
-	})
+			if u, ok := begun.m.Role().(*kraft.Unattached); ok && s.knows {
+				u.Leader, begun.stored.Leader = said.LeaderID, said.LeaderID
+			}
+			begun.reached(f)
+			for i := range begun.sent {
+				if j.acceptRequest(begun, i, f, false) {
+					begun.loading = s.role == kraft.FollowerRole
+					j.offered(begun, x)
+					set = append(set, begun)
+					return
+				}
+			}
+		})
+	}
 	if len(set) > 0 {
 		j.begin(set, f)
 	}
 }
 
-// reached gives a follower the high watermark that it says it has.
+// asksThen are the states in which a node fetches in an epoch. One that is no follower yet becomes one as it takes the answer, and may
+// never take it. Whom it has voted for, and whether it is fetching a snapshot, shows later (hypothesis.unvoted, hypothesis.loading). In all
+// other states no Fetch is on its way: a change of the role makes the node forget what it has asked.
+var asksThen = []struct {
+	role  kraft.RoleKind
+	knows bool // who leads
+}{{kraft.FollowerRole, true}, {kraft.UnattachedRole, false}, {kraft.UnattachedRole, true}}
+
+// reached gives a node the high watermark that it says it has.
 func (h *hypothesis) reached(f *crossing) {
-	follower, ok := h.m.Role().(*kraft.Follower)
-	if !ok || f.version < 18 || f.said.hw < 0 || f.said.hw > h.view.End {
+	if f.version < 18 || f.said.hw < 0 || f.said.hw > h.view.End {
 		return
 	}
-	follower.HighWatermark, h.view.HighWatermark = f.said.hw, f.said.hw
+	switch r := h.m.Role().(type) {
+	case *kraft.Follower:
+		r.HighWatermark = f.said.hw
+	case *kraft.Unattached:
+		r.HighWatermark = f.said.hw
+	default:
+		return
+	}
+	h.view.HighWatermark = f.said.hw
 	for i := range h.sent {
 		if h.sent[i].key == wire.KeyFetch {
 			h.sent[i].said.hw = f.said.hw
@@ -142,9 +171,9 @@ func (j *judge) begin(set []*hypothesis, began *crossing) {
 	j.window.clear(j)
 	j.set, j.trial, j.lossyAt = set, began != nil, 0
 	j.wire.proofs = 0
-	j.wire.began, j.wire.drained = began, map[kraft.NodeID]bool{}
+	j.wire.began, j.wire.drained = began, map[ConnID]bool{}
 	if began != nil { // it has left
-		j.wire.drained[began.to] = true
+		j.wire.drained[began.conn] = true
 	}
 	j.why = ""
 	j.stats.Anchored++

@@ -1,6 +1,7 @@
 package belief
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/understudy-kafka/understudy/kraft"
@@ -168,11 +169,26 @@ func (j *judge) enthrone(h *hypothesis, r *reign) bool {
 	var due kraft.TimerSet
 	j.connections(h, &due)
 	j.act(h, due)
-	h.sent, h.open = nil, nil
+	h.announced(j.wire.out)
 	for _, q := range j.wire.asked {
 		h.asked = append(h.asked, askedSlot{x: q, before: true})
 	}
 	return !h.dead
+}
+
+// announced has a leader wait for the answers to the announcements that were seen leaving: one may tell it of a later epoch.
+func (h *hypothesis) announced(out map[ConnID]*crossing) {
+	h.open = nil
+	for conn, q := range out {
+		i := slices.IndexFunc(h.sent, func(s sentSlot) bool {
+			return s.key == q.key && s.record == q.to && s.said.epoch == q.said.epoch && h.m.Awaits(s.record, s.correlation)
+		})
+		if i >= 0 {
+			h.open = append(h.open, openSlot{conn: conn, record: q.to, correlation: h.sent[i].correlation, key: q.key})
+		}
+	}
+	h.sent = nil
+	slices.SortFunc(h.open, func(a, b openSlot) int { return cmp.Compare(a.conn.ID, b.conn.ID) })
 }
 
 // describe gives a leader what voters have told it of themselves, which matters once kraft.version is raised.

@@ -17,15 +17,20 @@ func (j *judge) ballots(h *hypothesis, emit func(kraft.ReplicaKey)) {
 	}
 }
 
-// recalls is a follower that has voted.
+// recalls is a node that has voted.
 func (j *judge) recalls(h *hypothesis, emit func(*hypothesis)) {
-	if _, ok := h.m.Role().(*kraft.Follower); !ok {
+	if kind := h.m.Role().Kind(); kind != kraft.FollowerRole && kind != kraft.UnattachedRole {
 		return
 	}
 	j.ballots(h, func(voted kraft.ReplicaKey) {
 		next := j.clone(h)
 		next.unvoted, next.stored.Voted = 0, voted
-		next.m.Role().(*kraft.Follower).Voted = voted
+		switch r := next.m.Role().(type) {
+		case *kraft.Follower:
+			r.Voted = voted
+		case *kraft.Unattached:
+			r.Voted = voted
+		}
 		emit(next)
 	})
 }

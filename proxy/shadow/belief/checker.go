@@ -321,7 +321,7 @@ func (c *Checker) judgeOf(id kraft.NodeID) *judge {
 		return nil
 	}
 	j := &judge{c: c, id: id, why: "not anchored yet"}
-	j.wire.conns = map[ConnID]bool{}
+	j.wire.conns, j.wire.out = map[ConnID]bool{}, map[ConnID]*crossing{}
 	j.stats.Node, j.stats.Unjudged = id, map[string]uint64{}
 	c.judges = append(c.judges, j)
 	slices.SortFunc(c.judges, func(a, b *judge) int { return cmp.Compare(a.id, b.id) })

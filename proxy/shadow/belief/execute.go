@@ -115,7 +115,10 @@ func (j *judge) execute(h *hypothesis, action kraft.Action, ev kraft.Event) {
 		h.timer(a.Timer, a.Window == 0 && a.Deadline <= j.now)
 	case *kraft.CancelTimer:
 		h.timer(a.Timer, false)
+	case *kraft.BeginSnapshotFetch:
+		h.loading = false
 	case *kraft.TransitionedTo:
+		h.loading = false
 		h.soon = slices.DeleteFunc(h.soon, func(t kraft.Timer) bool { return t.Kind != kraft.ElectionTimer })
 	case *kraft.Fatal, *kraft.ShutdownDone:
 		h.dead = true
@@ -273,7 +276,7 @@ func (j *judge) built(h *hypothesis, action kraft.Action) {
 	if !ok {
 		return
 	}
-	s := sentSlot{record: to.Record, correlation: to.CorrelationID, key: key, anywhere: j.choosing && j.c.world.dynamic, first: j.now, last: j.now}
+	s := sentSlot{record: to.Record, correlation: to.CorrelationID, key: key, anywhere: j.choosing && j.c.world.dynamic, discovers: j.choosing, first: j.now, last: j.now}
 	s.said.leader, s.said.hw, s.said.snapshot = kraft.NoNode, -1, nowhere
 	switch a := action.(type) {
 	case *kraft.SendVoteRequest:

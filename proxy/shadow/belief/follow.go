@@ -24,6 +24,13 @@ func (j *judge) comes(x *crossing) {
 			j.end("too many requests without an answer")
 		}
 	}
+	if x.reply {
+		_, known := w.out[x.conn]
+		delete(w.out, x.conn)
+		if !known && len(j.set) > 0 {
+			j.end("an answer to a request that was not seen")
+		}
+	}
 	if len(j.set) == 0 {
 		if x.reply {
 			j.anchorAtAnswer(x)
@@ -63,6 +70,8 @@ func (j *judge) saw(x *crossing) {
 	}
 	if x.reply {
 		w.stated = max(w.stated, x.said.epoch)
+	} else {
+		w.out[x.conn] = x
 	}
 	if _, ok := j.c.profile(j.id); !ok {
 		j.unjudged(NoProfile)
@@ -85,7 +94,10 @@ func (j *judge) saw(x *crossing) {
 		j.unjudged(j.why)
 		return
 	}
-	if len(j.set) == 0 || x.reply && asked == nil {
+	if x.reply && asked == nil && len(j.set) > 0 {
+		j.end("an answer to a request that was not seen")
+	}
+	if len(j.set) == 0 {
 		j.unjudged(j.why)
 		return
 	}
@@ -213,11 +225,11 @@ func changesVoters(x *crossing) bool {
 // mayBeOld reports whether a request may have waited since before judging began, behind another one to the same node.
 func (j *judge) mayBeOld(x *crossing) bool {
 	w := &j.wire
-	if w.began == nil || x.reply || w.drained[x.to] {
+	if w.began == nil || x.reply || x.nanos > w.began.nanos+int64(j.c.options.Settle) || w.drained[x.conn] {
 		return false
 	}
-	if x.nanos > w.began.nanos+int64(j.c.options.Settle) || x.said.epoch > w.began.said.epoch || x.said.offset > w.began.said.offset {
-		w.drained[x.to] = true
+	if x.said.epoch > w.began.said.epoch || x.said.offset > w.began.said.offset {
+		w.drained[x.conn] = true
 		return false
 	}
 	return true
@@ -264,6 +276,7 @@ func (j *judge) closed(conn ConnID) {
 		}
 	}
 	w.fetch = nil
+	delete(w.out, conn)
 	if w.conns[conn] {
 		w.alive--
 		if w.gone = w.gone || w.alive == 0; w.gone {

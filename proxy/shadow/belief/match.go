@@ -270,12 +270,17 @@ func (h *hypothesis) twice(i int, stale bool) bool {
 // stand in the queue for the same node: then it leaves first.
 func (j *judge) acceptRequest(h *hypothesis, i int, x *crossing, stale bool) bool {
 	s := &h.sent[i]
-	if s.key != x.key || !s.anywhere && s.record != x.to && x.to != kraft.NoNode || h.m.Awaits(s.record, s.correlation) == stale ||
-		!j.wrote(h, s, x) {
+	loads := h.loads(s, x)
+	if s.key != x.key && !loads || !s.anywhere && s.record != x.to && x.to != kraft.NoNode || h.m.Awaits(s.record, s.correlation) == stale ||
+		!loads && !j.wrote(h, s, x) {
 		return false
+	}
+	if loads {
+		h.load(x)
 	}
 	record, anywhere, built := s.record, s.anywhere, s.first
 	if !stale {
+		h.loading = h.loading && (s.key != wire.KeyFetch || s.discovers)
 		o := openSlot{conn: x.conn, record: s.record, correlation: s.correlation, key: s.key}
 		h.sent = slices.Delete(h.sent, i, i+1)
 		h.open = append(h.open, o)

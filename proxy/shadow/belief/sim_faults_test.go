@@ -170,9 +170,7 @@ func (s *sim) operate() {
 func (n *simNode) hangUp() {
 	for _, l := range n.operators {
 		l.open = false
-		if conn := l.conn; n.s.seen >= n.s.begin {
-			n.s.c.Closed(conn)
-		}
+		n.s.closed(l.conn)
 	}
 	n.operators = nil
 }

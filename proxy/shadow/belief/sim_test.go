@@ -46,6 +46,7 @@ type sim struct {
 	operated  bool           // voters come and go
 	calm      bool           // nothing breaks
 	tap       func(*Message) // sees the messages in place of the checker
+	tapClosed func(ConnID)   // and the ends of connections
 	begin     int            // the first message that the checker sees
 }
 
@@ -256,9 +257,7 @@ func (n *simNode) lose(l *simLink) {
 		if simTrace == n.id || simTrace == l.to.id {
 			fmt.Printf("%d WIRE closed %d\n", n.s.now, conn.ID)
 		}
-		if n.s.seen >= n.s.begin {
-			n.s.c.Closed(conn)
-		}
+		n.s.closed(conn)
 	})
 	if r := l.flying; r != nil {
 		l.flying = nil

@@ -43,6 +43,16 @@ func (s *sim) message(client, server *simNode, r *simRequest, conn ConnID, respo
 	return m
 }
 
+// closed shows the end of a connection to the checker.
+func (s *sim) closed(conn ConnID) {
+	switch {
+	case s.tapClosed != nil:
+		s.tapClosed(conn)
+	case s.seen >= s.begin:
+		s.c.Closed(conn)
+	}
+}
+
 // bytes are the records of a batch.
 func (s *sim) bytes(b kraft.Batch) []byte {
 	at := kraft.LogEnd{LastEpoch: b.Epoch, LastOffset: b.Base}

@@ -44,3 +44,30 @@ func (c *Checker) chunk(x *crossing, m *Message) {
 		x.opaque = true
 	}
 }
+
+// loads reports whether a request shows that the node was in the middle of a snapshot when judging began: where it would have asked for
+// records it asks for the rest of it.
+func (h *hypothesis) loads(s *sentSlot, x *crossing) bool {
+	if !h.loading || x.key != wire.KeyFetchSnapshot || !h.fetches(s) || s.said.epoch != x.said.epoch {
+		return false
+	}
+	return s.record == x.to || x.to == kraft.NoNode
+}
+
+// fetches reports whether a request is what a follower has asked its leader for.
+func (h *hypothesis) fetches(s *sentSlot) bool {
+	f, ok := h.m.Role().(*kraft.Follower)
+	return ok && s.key == wire.KeyFetch && !s.discovers && s.record == f.Leader && s.said.epoch == h.m.QuorumState().Epoch
+}
+
+// load makes the node one that was in the middle of a snapshot all the time.
+func (h *hypothesis) load(x *crossing) {
+	f := h.m.Role().(*kraft.Follower)
+	f.Fetching, f.FetchingSnapshot, f.FetchedBytes = true, x.said.snapshot, x.said.position
+	h.loading = false
+	for i := range h.sent {
+		if s := &h.sent[i]; h.fetches(s) {
+			s.key, s.said.snapshot, s.said.position = wire.KeyFetchSnapshot, x.said.snapshot, x.said.position
+		}
+	}
+}

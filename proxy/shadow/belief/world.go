@@ -35,6 +35,12 @@ func (w *world) learn(x *crossing) {
 	case *kraft.ReceiveBeginQuorumEpoch:
 		w.named(e.ClusterID)
 		w.dynamic = w.dynamic || !x.said.voter.DirectoryID.IsZero()
+	case *kraft.ReceiveEndQuorumEpoch:
+		w.named(e.ClusterID)
+		for _, heir := range e.Successors {
+			w.directory(heir)
+			w.dynamic = w.dynamic || !heir.DirectoryID.IsZero()
+		}
 	case *kraft.ReceiveFetch:
 		w.named(e.ClusterID)
 		w.directory(x.said.replica)
