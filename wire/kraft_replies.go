@@ -152,12 +152,20 @@ func fetchReply(a *kraft.FetchAnswer, version int16, records []byte) kmsg.Respon
 	p.SnapshotID.EndOffset, p.SnapshotID.Epoch = int64(a.Snapshot.Offset), int32(a.Snapshot.Epoch)
 	p.CurrentLeader.LeaderID, p.CurrentLeader.LeaderEpoch = int32(a.LeaderID), int32(a.LeaderEpoch)
 	p.AbortedTransactions = []kmsg.FetchResponseTopicPartitionAbortedTransaction{}
-	p.RecordBatches = append([]byte{}, records...) // empty, not null
+	p.RecordBatches = notNull(records)
 	r.Topics = []kmsg.FetchResponseTopic{{Topic: MetadataTopic, TopicID: MetadataTopicID, Partitions: []kmsg.FetchResponseTopicPartition{p}}}
 	if a.HasEndpoint && version >= 16 {
 		r.Brokers = []kmsg.FetchResponseBroker{{NodeID: int32(a.LeaderID), Host: a.LeaderEndpoint.Host, Port: int32(a.LeaderEndpoint.Port)}}
 	}
 	return r
+}
+
+// notNull is what is sent where there are no bytes: an empty field, not a null one.
+func notNull(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
 }
 
 func fetchSnapshotReply(a *kraft.ReplyFetchSnapshot, to ReplyTo, chunk []byte) (kmsg.Response, error) {
@@ -167,7 +175,7 @@ func fetchSnapshotReply(a *kraft.ReplyFetchSnapshot, to ReplyTo, chunk []byte) (
 	}
 	topic := MetadataTopic
 	p := kmsg.NewFetchSnapshotResponseTopicPartition()
-	p.ErrorCode, p.Bytes = int16(a.PartitionError), append([]byte{}, chunk...)
+	p.ErrorCode, p.Bytes = int16(a.PartitionError), notNull(chunk)
 	if a.HasLeader {
 		p.CurrentLeader.LeaderID, p.CurrentLeader.LeaderEpoch = int32(a.LeaderID), int32(a.LeaderEpoch)
 	} else { // the first topic and partition of the request are echoed
