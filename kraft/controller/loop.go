@@ -37,6 +37,7 @@ type loop struct {
 	spawn    func(*peer)           // starts its goroutine
 	java     map[kraft.NodeID]bool // replicas that are Kafka's
 	role     string                // as the log calls it
+	doubts   int                   // answers in a row that contradict what this node holds
 	caughtUp bool                  // has been
 	resigned kraft.Epoch           // in which a resignation was asked for
 	idle     bool                  // the last event asked for nothing
