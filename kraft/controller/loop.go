@@ -192,6 +192,7 @@ func (l *loop) take(m *message) kraft.Event {
 	l.hand = m
 	if m.request != nil {
 		l.requests[m.request.id] = m.request
+		m.request.sender = senderOf(m.event)
 		l.noteSoftware(m)
 		l.m.CopyInto(l.before)
 		return m.event

@@ -3,7 +3,10 @@ package controller
 import (
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"github.com/understudy-kafka/understudy/kraft"
+	"github.com/understudy-kafka/understudy/wire"
 )
 
 // What an answer of a peer says ends a node only if it contradicts what the node holds and is said again and again; what this node finds wrong
@@ -76,4 +79,52 @@ func (n *testNode) inLoop(t *testing.T, f func(*loop)) {
 		f(l)
 	}))
 	<-done
+}
+
+// A node of Kafka ends when a refusal says that it leads itself. Ours names the leader to everyone else.
+func TestRefuse_TellsNobodyThatItLeadsItself(t *testing.T) {
+	q := newQuorum(t, 3, 3, func(_ kraft.NodeID, c *Config) { c.Timeouts.FetchMs, c.Timeouts.ElectionMs = 60_000, 60_000 })
+	q.start(1)
+	n, leader := q.nodes[1], q.nodes[2]
+	const epoch = kraft.Epoch(7)
+	ask := func(a kraft.Action, version int16) kmsg.Response {
+		t.Helper()
+		key, _, ok := wire.SendKey(a)
+		if !ok {
+			t.Fatalf("%v is no request", a)
+		}
+		sender := wire.Sender{ClusterID: testCluster}
+		body, err := sender.AppendSend(nil, a, version)
+		must(t, err)
+		answer, err := answerTo(n.dial(t), appendRequest(nil, key, version, 7, "test", body), key, version)
+		must(t, err)
+		resp := kmsg.ResponseForKey(key)
+		resp.SetVersion(version)
+		must(t, resp.ReadFrom(answer))
+		return resp
+	}
+	begin := func(epoch kraft.Epoch, from *testNode) kmsg.BeginQuorumEpochResponseTopicPartition {
+		return ask(&kraft.SendBeginQuorumEpoch{Epoch: epoch, Leader: from.key.ID, Voter: n.key, Endpoints: from.endpoints()}, 1).(*kmsg.BeginQuorumEpochResponse).Topics[0].Partitions[0]
+	}
+	if p := begin(epoch, leader); p.ErrorCode != 0 || p.LeaderID != 2 {
+		t.Fatalf("the leader is not followed: %+v", p)
+	}
+	log := kraft.LogEnd{LastEpoch: epoch - 1, LastOffset: 1 << 20}
+	for id, want := range map[kraft.NodeID]int32{2: -1, 3: 2} {
+		from := q.nodes[id]
+		got := map[string][2]int32{}
+		p := begin(epoch-1, from)
+		got["BeginQuorumEpoch"] = [2]int32{p.LeaderID, p.LeaderEpoch}
+		e := ask(&kraft.SendEndQuorumEpoch{Epoch: epoch - 1, Leader: id}, 1).(*kmsg.EndQuorumEpochResponse).Topics[0].Partitions[0]
+		got["EndQuorumEpoch"] = [2]int32{e.LeaderID, e.LeaderEpoch}
+		v := ask(&kraft.SendVoteRequest{Epoch: epoch - 1, Candidate: from.key, Voter: n.key, LogEnd: log}, 2).(*kmsg.VoteResponse).Topics[0].Partitions[0]
+		got["Vote"] = [2]int32{v.LeaderID, v.LeaderEpoch}
+		f := ask(&kraft.SendFetch{Replica: from.key, Epoch: epoch - 1, MaxBytes: 1 << 20}, 17).(*kmsg.FetchResponse).Topics[0].Partitions[0]
+		got["Fetch"] = [2]int32{f.CurrentLeader.LeaderID, f.CurrentLeader.LeaderEpoch}
+		for name, says := range got {
+			if says != [2]int32{want, int32(epoch)} {
+				t.Errorf("%s of node %v is refused with leader %d, epoch %d; want %d, %d", name, id, says[0], says[1], want, epoch)
+			}
+		}
+	}
 }
