@@ -18,7 +18,6 @@ type domain struct {
 // domains lists them for the rules whose difference can be seen from outside. A rule explains a difference only
 // between two builds that differ in it.
 var domains = map[string][]domain{
-	"election-backoff":             {{wire.KeyVote, wire.Request, ""}},
 	"fetch-high-watermark":         {{wire.KeyFetch, wire.Request, "topics.partitions.highWatermark"}, {wire.KeyFetch, wire.Response, "responses.partitions.highWatermark"}},
 	"upgrade-kraft-version":        {{wire.KeyUpdateRaftVoter, wire.Response, ""}, {wire.KeyUpdateRaftVoter, wire.Request, ""}, {wire.KeyUpdateFeatures, wire.Response, ""}},
 	"update-voter-period":          {{wire.KeyUpdateRaftVoter, wire.Request, ""}},
