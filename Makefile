@@ -68,8 +68,8 @@ test-matrix: ## all raft builds of 4.x and the long runs (<= 40 min)
 conform-matrix: ## docs/conformance-matrix.md: the suite with its hostile group and killers on all six builds and our node (<= 60 min on a quiet machine)
 	$(GO) run ./internal/need/cmd java javac mvn
 	rm -rf bin/conform-matrix && mkdir -p bin/conform-matrix
-	UNDERSTUDY_MATRIX=1 $(GO) test -count=1 -timeout 90m -run Kafka ./compat/conform -killers -reports '$(CURDIR)/bin/conform-matrix'
-	$(GO) test -count=1 -run Matrix ./compat/conform -matrix '$(CURDIR)/bin/conform-matrix'
+	$(GO) test -count=1 -timeout 60m -parallel 3 -run '^TestKafka_Matrix$$' ./compat/conform -reports '$(CURDIR)/bin/conform-matrix'
+	$(GO) test -count=1 -run '^TestMatrix' ./compat/conform -matrix '$(CURDIR)/bin/conform-matrix'
 
 oracle: ## random walks beside the real KafkaRaftClient; KAFKA_LIBS=DIR RULES=4.4.0 tells what a local Kafka decides otherwise; BUILD= STEPS= SEED=
 	$(GO) run ./internal/need/cmd java javac mvn

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
-	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,7 +31,7 @@ type conformFlags struct {
 	list, verbose            bool
 	junit, html              string
 	own                      bool
-	voters                   map[string]string
+	voters                   []string
 	restart                  string
 	hostile, security        string
 }
@@ -48,14 +48,18 @@ What differs between releases is judged by a release's rules: the one the node s
 targets, such as all controllers of a quorum, make the columns of one matrix; some cases can only be asked of a leader or a follower.
 
 With --own-quorum the suite itself plays the other voters, and drives the node through follower, candidate and leader. This needs a
-node made for the purpose: its controller.quorum.voters names itself and two voters at addresses where nothing listens yet. Its data is
-spoilt for any other use. --restart-cmd, a shell command that kills the node and starts it again, adds what must survive that.
+node made for the purpose: its controller.quorum.voters names itself and two voters at addresses where nothing listens yet, and so does
+--voters. A dynamic quorum (KIP-853) is formatted with --initial-controllers instead; --voters with the directory ids that were named
+there adds what only such a quorum has. The node's data is spoilt for any other use. --restart-cmd, a shell command that kills the node
+and starts it again, adds what must survive that.
 
 --hostile adds what must not kill a node: garbage, frames that are cut off or claim to be huge, slow readers, lists without end. After each
 the node must answer as before. --hostile=killers also sends what is known to end nodes of Kafka releases; a node that ends so is reported
 as KNOWN, with the release and the issue, and --restart-cmd brings it back. Ask for neither at a quorum that others need.
 
 A listener with TLS or SASL PLAIN needs --command-config, the file that Kafka's tools take: security.protocol, ssl.*, sasl.*, keys in PEM.
+With --own-quorum the suite listens by the same: it shows the certificate of that file, for which the node must take it at the voters'
+addresses, and believes the user and password of that file.
 
 Exit codes: 0 all cases that apply passed, 1 a case failed, 2 wrong usage or credentials, 3 a case could not be judged, 4 a target cannot
 be reached.`,
@@ -63,7 +67,7 @@ be reached.`,
   understudy conform --run '^vote/' -v 127.0.0.1:9093
   understudy conform --html matrix.html 127.0.0.1:9093 127.0.0.1:9094
   understudy conform --junit report.xml 127.0.0.1:9093
-  understudy conform --own-quorum --node-id 1 --cluster-id "$ID" --voters 2=127.0.0.1:9094,3=127.0.0.1:9095 127.0.0.1:9093
+  understudy conform --own-quorum --node-id 1 --cluster-id "$ID" --voters 2@127.0.0.1:9094,3@127.0.0.1:9095 127.0.0.1:9093
   understudy conform --hostile 127.0.0.1:9093
   understudy conform --command-config client.properties controller1:9093
   understudy conform --list --release 4.4.0
@@ -82,7 +86,7 @@ be reached.`,
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "also list the cases that passed")
 	flags.StringVar(&f.junit, "junit", "", "also write JUnit XML to this file (one target)")
 	flags.BoolVar(&f.own, "own-quorum", false, "play the other voters of a quorum made for the suite; needs --voters, --node-id and --cluster-id")
-	flags.StringToStringVar(&f.voters, "voters", nil, "the two voters that the suite plays, as ID=HOST:PORT,ID=HOST:PORT")
+	flags.StringSliceVar(&f.voters, "voters", nil, "the two voters that the suite plays, as ID@HOST:PORT,…; of a dynamic quorum ID@HOST:PORT:DIRECTORY-ID,…")
 	flags.StringVar(&f.restart, "restart-cmd", "", "shell command that kills the node and starts it again on its data")
 	flags.StringVar(&f.hostile, "hostile", "", "also do what must not kill a node; =killers: also what ends nodes of Kafka, with --restart-cmd")
 	flags.Lookup("hostile").NoOptDefVal = hostileYes
@@ -143,8 +147,6 @@ func (f *conformFlags) check(cmd *cobra.Command, args []string) error {
 		return usageError("--hostile=%s: want --hostile or --hostile=%s", f.hostile, hostileKillers)
 	case f.own && len(args) > 1:
 		return usageError("--own-quorum takes one target, not %d", len(args))
-	case f.own && f.security != "":
-		return usageError("--own-quorum plays its voters on PLAINTEXT listeners: it takes no --command-config")
 	case !f.own && len(f.voters) > 0:
 		return usageError("--voters belongs to --own-quorum")
 	case !f.own && !killers && f.restart != "":
@@ -156,9 +158,13 @@ func (f *conformFlags) check(cmd *cobra.Command, args []string) error {
 	case f.junit != "" && len(args) > 1:
 		return usageError("--junit takes one target, not %d", len(args))
 	}
+	for flag, name := range map[string]string{"junit": f.junit, "html": f.html} { // before a run of a minute
+		if dir, err := os.Stat(filepath.Dir(name)); name != "" && (err != nil || !dir.IsDir()) {
+			return usageError("--%s %s: there is no directory %s", flag, name, filepath.Dir(name))
+		}
+	}
 	for _, address := range args {
-		host, port, err := net.SplitHostPort(address)
-		if n, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || n == 0 || host == "" {
+		if !isAddress(address) {
 			return usageError("%q is no target: name a controller's listener as HOST:PORT, such as 127.0.0.1:9093", address)
 		}
 	}
@@ -205,6 +211,7 @@ func conformTarget(cmd *cobra.Command, address string, f *conformFlags, match *r
 		return nil, err
 	}
 	if progress := cmd.ErrOrStderr(); isTerminal(progress) {
+		fmt.Fprintf(progress, "waiting for %s", address)
 		o.Progress = func(done, of int, r *conform.Result) { fmt.Fprintf(progress, "\r%d/%d %-70.70s", done, of, r.Case.ID) }
 		defer fmt.Fprintf(progress, "\r%-80s\r", "")
 	}
@@ -217,8 +224,10 @@ func conformTarget(cmd *cobra.Command, address string, f *conformFlags, match *r
 		return nil, &exitError{exitInconclusive, fmt.Errorf("conform: %w", err)}
 	case errors.Is(err, conform.ErrNoCase):
 		return nil, usageError("--run %q: %w; --list shows all%s", f.match, err, notAsked(f, match))
-	case errors.Is(err, secure.ErrAuthentication):
+	case errors.Is(err, secure.ErrAuthentication), errors.Is(err, conform.ErrNoController):
 		return nil, usageError("conform: %w", err)
+	case err != nil && strings.HasPrefix(err.Error(), address+": "):
+		return nil, &exitError{exitRuntime, fmt.Errorf("conform: %w", err)}
 	case err != nil:
 		return nil, &exitError{exitRuntime, fmt.Errorf("conform %s: %w", address, err)}
 	}
@@ -247,18 +256,7 @@ func runSuite(cmd *cobra.Command, o conform.Options, f *conformFlags) (*conform.
 	if !f.own {
 		return conform.Run(cmd.Context(), o)
 	}
-	own := conform.OwnOptions{Options: o, Voters: map[kraft.NodeID]string{}}
-	for text, address := range f.voters {
-		id, err := strconv.ParseInt(text, 10, 32)
-		if err != nil || id < 0 {
-			return nil, usageError("--voters: %q is no node id", text)
-		}
-		own.Voters[kraft.NodeID(id)] = address
-	}
-	if len(own.Voters) != 2 || f.node < 0 || f.cluster == "" {
-		return nil, usageError("--own-quorum needs --node-id, --cluster-id and two --voters")
-	}
-	return conform.RunOwn(cmd.Context(), own)
+	return conformOwn(cmd, o, f)
 }
 
 func writeConformFiles(f *conformFlags, columns []conform.Column) error {

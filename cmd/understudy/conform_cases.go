@@ -54,7 +54,11 @@ func listCases(w io.Writer, f *conformFlags, match *regexp.Regexp) error {
 		return json.NewEncoder(w).Encode(list)
 	}
 	for i := range cases {
-		fmt.Fprintf(w, "%s: %s\n", &cases[i], cases[i].Says)
+		mode := ""
+		if m := conform.ModeOf(&cases[i]); m != "alone" {
+			mode = " (" + m + ")"
+		}
+		fmt.Fprintf(w, "%s%s: %s\n", &cases[i], mode, cases[i].Says)
 	}
 	return nil
 }
@@ -67,7 +71,11 @@ func explainCase(w io.Writer, f *conformFlags) error {
 	var near []string
 	for i := range cases {
 		if cases[i].ID == f.explain {
-			_, err := io.WriteString(w, cases[i].Explain())
+			mode := ""
+			if m := conform.ModeOf(&cases[i]); m != "alone" {
+				mode = "  needs   " + m + "\n"
+			}
+			_, err := io.WriteString(w, cases[i].Explain()+mode)
 			return err
 		}
 		if strings.Contains(cases[i].ID, f.explain) && len(near) < 5 {

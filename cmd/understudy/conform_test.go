@@ -31,7 +31,7 @@ func TestConform_ListsAndExplainsItsCases(t *testing.T) {
 
 func TestConform_ExplainsScenarios(t *testing.T) {
 	code, text, _ := conformCommand(t, "--explain", "durability/vote-survives")
-	if code != exitFine || !strings.Contains(text, "grant, restart, ask again") {
+	if code != exitFine || !strings.Contains(text, "grant, restart, ask again") || !strings.Contains(text, "needs   --own-quorum") {
 		t.Errorf("exit code %d:\n%s", code, text)
 	}
 }
@@ -59,6 +59,30 @@ func TestConform_ExplainsEveryCase(t *testing.T) {
 			t.Errorf("no case belongs to %s: %v", mode, modes)
 		}
 	}
+}
+
+// serving says the same to everyone who has said something, and ends the connection.
+func serving(t *testing.T, text string) (address string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	t.Cleanup(func() { _ = l.Close(); <-ended })
+	go func() {
+		defer close(ended)
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Read(make([]byte, 1024))
+			_, _ = conn.Write([]byte(text))
+			_ = conn.Close()
+		}
+	}()
+	return l.Addr().String()
 }
 
 func TestConform_RefusesWhatItCannotDo(t *testing.T) {
@@ -91,9 +115,18 @@ func TestConform_RefusesWhatItCannotDo(t *testing.T) {
 		{"killers without a way back", []string{"--hostile=killers", "x:1"}, exitUsage, "--restart-cmd"},
 		{"killers of two targets", []string{"--hostile=killers", "--restart-cmd", "true", "x:1", "x:2"}, exitUsage, "one target"},
 		{"a restart for nothing", []string{"--restart-cmd", "true", "x:1"}, exitUsage, "--own-quorum or --hostile=killers"},
-		{"credentials for an own quorum", []string{"--own-quorum", "--command-config", "none", "x:1"}, exitUsage, "PLAINTEXT"},
+		{"credentials of an own quorum that are not there", []string{"--own-quorum", "--node-id", "1", "--cluster-id", "x", "--voters", "2@y:1,3@y:2", "--command-config", "/nowhere.properties", "x:1"}, exitUsage, "/nowhere.properties"},
+		{"an own quorum with a directory id of one voter", []string{"--own-quorum", "--node-id", "1", "--cluster-id", "x", "--voters", "2@y:1:Zb2Q7XmVQ3yq0Yt0cJ3n0A,3@y:2", "x:1"}, exitUsage, "of both voters"},
+		{"an own quorum with a voter twice", []string{"--own-quorum", "--voters", "2@y:1,2@y:2", "x:1"}, exitUsage, "twice"},
+		{"an own quorum with a voter without an address", []string{"--own-quorum", "--voters", "2", "x:1"}, exitUsage, "ID@HOST:PORT"},
+		{"an own quorum with a directory id that is none", []string{"--own-quorum", "--voters", "2@y:1:short", "x:1"}, exitUsage, "22 letters"},
+		{"an own quorum with the target among the voters", []string{"--own-quorum", "--node-id", "1", "--cluster-id", "x", "--voters", "1@x:1,2@y:1", "x:1"}, exitUsage, "besides the target"},
 		{"credentials that are not there", []string{"--command-config", "/nowhere.properties", "x:1"}, exitUsage, "/nowhere.properties"},
 		{"voters without an own quorum", []string{"--voters", "2=y:1", "x:1"}, exitUsage, "--own-quorum"},
+		{"a directory for JUnit that is not there", []string{"--junit", "/nowhere/x.xml", "x:1"}, exitUsage, "no directory /nowhere"},
+		{"another protocol", []string{serving(t, "HTTP/1.1 400 Bad Request\r\n\r\n")}, exitUsage, "not Kafka's protocol"},
+		{"a listener with TLS", []string{serving(t, "\x15\x03\x03\x00\x02\x02\x46")}, exitUsage, "--command-config"},
+		{"a listener that closes", []string{serving(t, "")}, exitRuntime, "--command-config"},
 		{"nobody there", []string{closed}, exitRuntime, closed},
 	} {
 		t.Run(x.name, func(t *testing.T) {

@@ -74,7 +74,9 @@ func Attacks(p compat.Profile) []Attack {
 	for i := range all {
 		a := &all[i]
 		a.ID, a.Level = "hostile/"+a.ID, Must
-		if a.kills != nil {
+		if a.kills == nil {
+			a.Says = "a node lives on when " + a.Says
+		} else {
 			a.Says += ". " + a.kills.explain()
 		}
 	}

@@ -49,8 +49,29 @@ func rows(columns []Column, cases []Case) []matrixRow {
 			*cell = worse(*cell, string(results[i].Outcome))
 		}
 	}
+	if len(cases) > 0 {
+		withoutRule(list, columns)
+	}
 	slices.SortStableFunc(list, func(a, b matrixRow) int { return strings.Compare(a.Group, b.Group) })
 	return list
+}
+
+// withoutRule fills the cells of rules that a target's release does not have.
+func withoutRule(list []matrixRow, columns []Column) {
+	for c := range columns {
+		if columns[c].Report.Target == nil {
+			continue
+		}
+		has := map[string]bool{}
+		for _, x := range Catalogue(columns[c].Report.Target.Profile) {
+			has[withoutVersion(x.ID)] = true
+		}
+		for i := range list {
+			if !has[list[i].Name] {
+				list[i].Cells[c] = worse(list[i].Cells[c], noRule)
+			}
+		}
+	}
 }
 
 // withoutVersion leaves the version out of a case's id.
@@ -62,7 +83,7 @@ func withoutVersion(id string) string {
 }
 
 // severity orders outcomes: what a row shows is the greatest of its versions.
-var severity = []string{"", string(Skipped), string(Passed), string(Known), string(Inconclusive), string(Failed)}
+var severity = []string{"", noRule, string(Skipped), string(Passed), string(Known), string(Inconclusive), string(Failed)}
 
 func worse(a, b string) string {
 	if slices.Index(severity, a) > slices.Index(severity, b) {
@@ -71,8 +92,11 @@ func worse(a, b string) string {
 	return b
 }
 
+// noRule is the cell of a rule that the target's release does not have.
+const noRule = "none"
+
 // marks are the cells of a matrix in text.
-var marks = map[string]string{"": "", string(Skipped): "–", string(Passed): "✓", string(Known): "†", string(Inconclusive): "?", string(Failed): "✗"}
+var marks = map[string]string{"": "", noRule: "·", string(Skipped): "–", string(Passed): "✓", string(Known): "†", string(Inconclusive): "?", string(Failed): "✗"}
 
 // WriteMarkdown writes the matrix of rules and targets as a Markdown table.
 func WriteMarkdown(w io.Writer, columns []Column) error { return writeRows(w, columns, nil) }

@@ -2,14 +2,12 @@ package conform
 
 import (
 	"context"
-	"fmt"
 	"os/exec"
 	"testing"
 	"time"
 
 	"github.com/understudy-kafka/understudy/compat/kafka"
 	"github.com/understudy-kafka/understudy/compat/kafka/kafkatest"
-	"github.com/understudy-kafka/understudy/kraft"
 )
 
 // ourNodes is a release of Kafka whose controllers are run by our binary.
@@ -56,27 +54,10 @@ func TestKafka_OurNodesKeepTheSameRules(t *testing.T) {
 	for _, voters := range kinds {
 		t.Run(voters.String(), func(t *testing.T) {
 			ctx := kafkatest.Deadline(t, 4*time.Minute)
-			q := kafkatest.New(t, kafka.Config{Release: release, Source: source, Voters: voters, Controllers: 2, Timeouts: kafka.Timeouts{FetchMs: 6000}})
-			if err := q.Start(ctx); err != nil {
-				t.Fatal(err)
-			}
-			first, err := q.WaitLeader(ctx)
-			if err == nil {
-				err = bumpEpoch(ctx, q.Node(first.Node).Listener, first.Epoch+1)
-			}
-			if err == nil {
-				_, err = q.WaitEpochAbove(ctx, first.Epoch+1)
-			}
-			if err == nil {
-				err = q.WaitReady(ctx)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			q := startQuorum(ctx, t, quorumUnderTest{release: "4.4.0", voters: voters, source: source})
 			for _, id := range q.Controllers() {
 				report, err := Run(ctx, Options{
 					Address: q.Node(id).Listener, NodeID: id, ClusterID: q.ClusterID, Release: "4.4.0", Hostility: Killers, Restart: restartingNode(q, id), Dying: 300 * time.Millisecond,
-					Progress: keeping(t, "understudy", fmt.Sprintf("%s-%s", voters, id)),
 				})
 				if err != nil {
 					t.Fatal(err)
@@ -95,10 +76,9 @@ func TestKafka_OurNodesKeepTheSameRules(t *testing.T) {
 		if err := q.Start(ctx, 1); err != nil {
 			t.Fatal(err)
 		}
-		report, err := RunOwn(ctx, OwnOptions{
-			Options: Options{Address: q.Node(1).Listener, NodeID: 1, ClusterID: q.ClusterID, Release: "4.4.0", Restart: restarting(q), Hostility: Killers, Progress: keeping(t, "understudy", "own")},
-			Voters:  map[kraft.NodeID]string{2: q.Node(2).Listener, 3: q.Node(3).Listener},
-		})
+		o := ownOptions(q, kafka.Static)
+		o.Release, o.Hostility = "4.4.0", Killers
+		report, err := RunOwn(ctx, o)
 		if err != nil {
 			t.Fatal(err)
 		}

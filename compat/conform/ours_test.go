@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/understudy-kafka/understudy/compat"
+	"github.com/understudy-kafka/understudy/internal/secure"
 	"github.com/understudy-kafka/understudy/kraft"
 	"github.com/understudy-kafka/understudy/kraft/controller"
 	"github.com/understudy-kafka/understudy/kraft/storage"
@@ -29,6 +30,7 @@ type ourNode struct {
 	voters  kraft.VoterSet
 	version int16 // kraft.version that it was formatted with
 	timers  kraft.QuorumTimeouts
+	guard   *secure.Config // of its listener and of those of its peers; nil: PLAINTEXT
 
 	mu    sync.Mutex
 	c     *controller.Controller
@@ -103,6 +105,12 @@ func (n *ourNode) start() error {
 	cfg := controller.Config{
 		Directory: dir, Profile: profile, Timeouts: n.timers, Endpoints: n.endpoints(), Leadership: controller.Stay,
 		Listeners: []controller.Listener{{Name: "CONTROLLER", Listener: ln}}, Log: zerolog.New(zerolog.NewTestWriter(n.t)).Level(zerolog.ErrorLevel),
+	}
+	if n.guard != nil {
+		cfg.Listeners[0].Handshake = func(ctx context.Context, conn net.Conn, _ func([]byte) ([]byte, error)) (net.Conn, error) {
+			return n.guard.Handshake(ctx, conn, secure.OwnVersions)
+		}
+		cfg.Dialer = controller.DialFunc(func(ctx context.Context, a kraft.Address) (net.Conn, error) { return n.guard.Dial(ctx, dialable(a)) })
 	}
 	if n.version == 0 {
 		cfg.StaticVoters = n.voters

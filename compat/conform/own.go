@@ -12,15 +12,22 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/understudy-kafka/understudy/internal/secure"
 	"github.com/understudy-kafka/understudy/kraft"
 	"github.com/understudy-kafka/understudy/wire"
 )
 
-// OwnOptions describe a quorum made for the suite: a static one whose configuration names the target and two other
-// voters, at whose addresses the suite listens.
+// OwnOptions describe a quorum made for the suite: the target and two other voters, at whose addresses the suite listens.
 type OwnOptions struct {
 	Options
 	Voters map[kraft.NodeID]string // the other voters' addresses, HOST:PORT
+
+	// Directories are the other voters' directory ids in a dynamic quorum, which knows its voters from its log (KIP-853). Empty: the
+	// quorum is static, its configuration names the voters.
+	Directories map[kraft.NodeID]kraft.DirectoryID
+
+	// Guard puts TLS and SASL on what the suite listens at; nil: PLAINTEXT.
+	Guard func(net.Listener) net.Listener
 
 	// Listen is where the suite listens for them instead: behind a proxy that stands at their addresses. May be nil.
 	Listen   map[kraft.NodeID]string
@@ -35,6 +42,7 @@ type Scenario struct {
 	Case
 	play     func(*own) error
 	restarts bool    // it needs Options.Restart
+	dynamic  bool    // it needs OwnOptions.Directories
 	hostile  bool    // it is one of the hostile group
 	kills    *killer // of which releases it ends a node
 }
@@ -66,18 +74,30 @@ func RunOwn(ctx context.Context, o OwnOptions) (*Report, error) {
 		return nil, fmt.Errorf("own quorum: want the target's node id, the cluster id and two other voters, not %d", len(o.Voters))
 	}
 	ids := slices.Sorted(maps.Keys(o.Voters))
-	p, err := newPeers(o.Voters, o.Listen)
+	if len(o.Directories) > 0 && (o.Directories[ids[0]].IsZero() || o.Directories[ids[1]].IsZero()) {
+		return nil, fmt.Errorf("own quorum: want the directory ids of both voters or of none, not those of %d", len(o.Directories))
+	}
+	p, err := newPeers(o.Voters, o.Listen, o.Guard)
 	if err != nil {
 		return nil, err
 	}
 	defer p.close()
 	w := &own{ctx: ctx, o: &o, peers: p, facts: facts{
 		"cluster": o.ClusterID, "node": int64(o.NodeID), "a": int64(ids[0]), "b": int64(ids[1]), "epoch": int64(0), "end": int64(0), "endEpoch": int64(0), "max": int64(1<<63 - 1),
+		"aDirectory": [16]byte(o.Directories[ids[0]]), "bDirectory": [16]byte(o.Directories[ids[1]]),
 	}}
+	if w.dynamic() {
+		if err := w.addStranger(); err != nil {
+			return nil, err
+		}
+	}
 	if w.t, err = w.connect(); err != nil {
 		return nil, err
 	}
 	defer func() { w.conn.close() }()
+	if w.dynamic() {
+		w.t.KRaftVersion = 1 // which a node finalizes only when it has a high watermark
+	}
 	if err := w.seed(); err != nil {
 		return nil, fmt.Errorf("%s: bring the target into the quorum: %w", o.Address, err)
 	}
@@ -108,6 +128,10 @@ func (w *own) run(s *Scenario) (r Result) {
 	defer func() { r.Took = time.Since(begin) }()
 	if s.restarts && w.o.Restart == nil {
 		r.Outcome, r.Why = Skipped, "no command that restarts the target: --restart-cmd"
+		return r
+	}
+	if s.dynamic && !w.dynamic() {
+		r.Outcome, r.Why = Skipped, "the quorum is static: its voters have no directory ids"
 		return r
 	}
 	if w.gone != nil {
@@ -158,7 +182,7 @@ func (w *own) connect() (*Target, error) {
 				return t, nil
 			}
 		}
-		if w.ctx.Err() != nil || time.Now().After(deadline) {
+		if w.ctx.Err() != nil || time.Now().After(deadline) || errors.Is(err, secure.ErrAuthentication) {
 			return nil, fmt.Errorf("%s: %w", w.o.Address, err)
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -295,8 +319,13 @@ func (w *own) heard(what string, within time.Duration, match func(*request) bool
 	}
 }
 
-// learn takes the target's log end from what it last told.
+// learn takes the target's log end and its directory id from what it last told.
 func (w *own) learn() {
+	w.peers.set(func(p *peers) {
+		if p.directory != ([16]byte{}) {
+			w.facts["directory"] = p.directory
+		}
+	})
 	if end, epoch, ok := w.peers.logEnd(); ok {
 		w.facts["end"], w.facts["endEpoch"] = int64(end), int64(epoch)
 	}

@@ -3,9 +3,10 @@ package conform
 import (
 	"context"
 	"flag"
+	"fmt"
+	"net"
 	"reflect"
 	"regexp"
-	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/understudy-kafka/understudy/compat/kafka"
 	"github.com/understudy-kafka/understudy/compat/kafka/kafkatest"
+	"github.com/understudy-kafka/understudy/internal/secure"
 	"github.com/understudy-kafka/understudy/kraft"
 )
 
@@ -24,51 +26,56 @@ var (
 // ownTimeouts let elections come soon, and yet leave time for a conversation in between.
 var ownTimeouts = kafka.Timeouts{ElectionMs: 400, FetchMs: 2000, RequestMs: 1000, BackoffMaxMs: 300, IdleIntervalMs: 60000}
 
+// ownQuorum is one of which a real controller is a part, and the suite the rest.
+type ownQuorum struct {
+	release  string
+	voters   kafka.Voters
+	protocol secure.Protocol
+	match    string
+}
+
+func ownQuorums() []ownQuorum {
+	const some = "^(unattached|follower|candidate|leader|dynamic)/|durability/vote-survives" // each restart of a JVM takes its time
+	switch {
+	case *ownRelease != "":
+		return []ownQuorum{{*ownRelease, kafka.Static, secure.Plaintext, *ownMatch}, {*ownRelease, kafka.Dynamic, secure.Plaintext, *ownMatch}}
+	case kafkatest.Matrix():
+		return []ownQuorum{
+			{"4.0.0", kafka.Static, secure.Plaintext, ""}, {"4.0.2", kafka.Dynamic, secure.Plaintext, some}, {"4.1.2", kafka.Static, secure.Plaintext, some},
+			{"4.2.1", kafka.Dynamic, secure.Plaintext, some}, {"4.3.1", kafka.Dynamic, secure.Plaintext, some}, {"4.4.0", kafka.Dynamic, secure.Plaintext, ""},
+		}
+	default:
+		return []ownQuorum{{"4.4.0", kafka.Static, secure.Plaintext, some + "|hostile/"}, {"4.4.0", kafka.Dynamic, secure.SASLSSL, "^dynamic/|^follower/a"}}
+	}
+}
+
+// TestKafka_PlaysItsPartInAQuorum drives real controllers through roles, in quorums of both kinds, and over TLS and SASL.
 func TestKafka_PlaysItsPartInAQuorum(t *testing.T) {
 	kafkatest.NeedKafka(t)
-	releases := []string{"4.4.0"}
-	if kafkatest.Matrix() || *ownRelease != "" {
-		releases = []string{"4.0.0", "4.0.2", "4.1.2", "4.2.1", "4.3.1", "4.4.0"}
-	}
-	for _, release := range releases {
-		if *ownRelease != "" && *ownRelease != release {
-			continue
-		}
-		t.Run(release, func(t *testing.T) {
-			hostility := Peaceful
-			if release == "4.4.0" || *keepIn != "" || *ownMatch != "" {
-				hostility = Hostile
-			}
-			if *killers {
-				hostility = Killers // each restart of a JVM takes its time
-			}
-			match := "^(unattached|follower|candidate|leader)/|durability/vote-survives|hostile/"
-			if *killers || kafkatest.Matrix() && (release == "4.0.0" || release == "4.4.0") {
-				match = "" // each restart of a JVM takes its time
-			}
-			if *ownMatch != "" {
-				match = *ownMatch
-			}
+	for _, x := range ownQuorums() {
+		t.Run(fmt.Sprintf("%s/%s/%s", x.release, x.voters, x.protocol), func(t *testing.T) {
 			ctx := kafkatest.Deadline(t, 25*time.Minute)
-			q := kafkatest.New(t, kafka.Config{Release: kafka.MustRelease(release), Voters: kafka.Static, Timeouts: ownTimeouts, RaftLog: kafka.Debug})
+			guarded := kafkatest.Secure(t, x.protocol)
+			q := kafkatest.New(t, kafka.Config{
+				Release: kafka.MustRelease(x.release), Voters: x.voters, Timeouts: ownTimeouts, RaftLog: kafka.Debug, Properties: guarded.Properties, AdminProperties: guarded.Properties,
+			})
 			if err := q.Start(ctx, 1); err != nil {
 				t.Fatal(err)
 			}
-			report, err := RunOwn(ctx, OwnOptions{
-				Options: Options{Address: q.Node(1).Listener, NodeID: 1, ClusterID: q.ClusterID, Match: regexp.MustCompile(match), Release: release, Restart: restarting(q), Hostility: hostility, Dying: time.Second, Progress: keeping(t, release, "own-"+nameOf(match))},
-				Voters:  map[kraft.NodeID]string{2: q.Node(2).Listener, 3: q.Node(3).Listener},
-			})
-			if err != nil {
-				t.Fatal(err)
+			o := ownOptions(q, x.voters)
+			o.Release, o.Match, o.Dying = x.release, regexp.MustCompile(x.match), time.Second
+			switch {
+			case *killers:
+				o.Hostility = Killers
+			case x.release == "4.4.0":
+				o.Hostility = Hostile
 			}
-			t.Logf("%s: %s", report.Target, report.Summary())
-			if report.Verdict() != Passed {
-				_ = report.WriteText(t.Output(), false)
-				t.Fail()
+			if x.protocol != secure.Plaintext {
+				guard := clientConfig(t, guarded.Properties, x.protocol, kafkatest.SASLPassword)
+				guard.SASL.Users = map[string]secure.Password{guard.SASL.Username: guard.SASL.Password}
+				o.Dial, o.Guard = guard.Dial, func(l net.Listener) net.Listener { return secure.Listen(l, guard, secure.ListenOptions{}) }
 			}
-			if n := ownTwins(t, report); n == 0 {
-				t.Error("no broken twin")
-			}
+			playsWell(t, o)
 		})
 	}
 }
@@ -135,16 +142,6 @@ func deepCopy(v reflect.Value) reflect.Value {
 		c.Set(v)
 	}
 	return c
-}
-
-// nameOf is a part of a file's name for a pattern of scenarios.
-func nameOf(match string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' {
-			return r
-		}
-		return '_'
-	}, match)
 }
 
 // restarting kills node 1 and starts it again.

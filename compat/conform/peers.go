@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"strconv"
 	"sync"
@@ -33,6 +34,7 @@ func (r *request) String() string {
 type peers struct {
 	inbox     chan *request
 	listeners []net.Listener
+	guard     func(net.Listener) net.Listener
 	all       sync.WaitGroup
 
 	mu        sync.Mutex
@@ -45,6 +47,7 @@ type peers struct {
 	end       kraft.Offset // the target's log end, as it last said
 	endEpoch  kraft.Epoch
 	knowsEnd  bool
+	directory [16]byte // the target's directory id, once it has told one
 	vote      func(peer kraft.NodeID, v *kmsg.VoteRequestTopicPartition) bool
 	fetch     func(f *kmsg.FetchRequest, version int16) kmsg.Response // next answer to a Fetch or nil
 	snapshot  func(f *kmsg.FetchSnapshotRequest) kmsg.Response        // answer to a FetchSnapshot or nil
@@ -52,22 +55,34 @@ type peers struct {
 	mute      bool                                                    // the peers answer nothing
 }
 
-// newPeers listens for the voters at their addresses, or where listen says.
-func newPeers(addresses, listen map[kraft.NodeID]string) (*peers, error) {
-	p := &peers{inbox: make(chan *request, 4096), open: map[net.Conn]bool{}, addresses: addresses, leader: kraft.NoNode}
+// newPeers listens for the voters at their addresses, or where listen says. A guard puts TLS and SASL on the listeners; it may be nil.
+func newPeers(addresses, listen map[kraft.NodeID]string, guard func(net.Listener) net.Listener) (*peers, error) {
+	p := &peers{inbox: make(chan *request, 4096), open: map[net.Conn]bool{}, addresses: maps.Clone(addresses), leader: kraft.NoNode, guard: guard}
 	for id, address := range addresses {
 		if behind, ok := listen[id]; ok {
 			address = behind
 		}
-		l, err := net.Listen("tcp", address)
-		if err != nil {
+		if _, err := p.listen(id, address); err != nil {
 			p.close()
-			return nil, fmt.Errorf("own quorum: listen as voter %s: %w", id, err)
+			return nil, err
 		}
-		p.listeners = append(p.listeners, l)
-		p.all.Go(func() { p.accept(id, l) })
 	}
 	return p, nil
+}
+
+// listen answers as the node at an address, and returns the one that was bound.
+func (p *peers) listen(id kraft.NodeID, address string) (string, error) {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return "", fmt.Errorf("own quorum: listen as voter %s: %w", id, err)
+	}
+	bound := l.Addr().String()
+	if p.guard != nil {
+		l = p.guard(l)
+	}
+	p.listeners = append(p.listeners, l)
+	p.all.Go(func() { p.accept(id, l) })
+	return bound, nil
 }
 
 func (p *peers) close() {

@@ -95,6 +95,13 @@ func peerVersions(a *kmsg.ApiVersionsResponse, version int16) kmsg.Response {
 	return a
 }
 
+// tells notes the directory id of a request, which has none in older versions.
+func (p *peers) tells(directory [16]byte) {
+	if directory != ([16]byte{}) {
+		p.directory = directory
+	}
+}
+
 // answerVote grants what the scenario says, and nothing by default.
 func (p *peers) answerVote(peer kraft.NodeID, m *kmsg.VoteRequest, a *kmsg.VoteResponse) kmsg.Response {
 	p.mu.Lock()
@@ -103,6 +110,7 @@ func (p *peers) answerVote(peer kraft.NodeID, m *kmsg.VoteRequest, a *kmsg.VoteR
 		for i := range t.Partitions {
 			x := &t.Partitions[i]
 			p.end, p.endEpoch, p.knowsEnd = kraft.Offset(x.LastOffset), kraft.Epoch(x.LastOffsetEpoch), true
+			p.tells(x.CandidateDirectoryID)
 			granted := p.vote != nil && p.vote(peer, x)
 			answer := kmsg.VoteResponseTopicPartition{LeaderID: -1, LeaderEpoch: x.CandidateEpoch, VoteGranted: granted}
 			a.Topics = []kmsg.VoteResponseTopic{{Topic: wire.MetadataTopic, Partitions: []kmsg.VoteResponseTopicPartition{answer}}}
@@ -119,6 +127,7 @@ func (p *peers) answerFetch(peer kraft.NodeID, m *kmsg.FetchRequest, version int
 	x := &m.Topics[0].Partitions[0]
 	p.mu.Lock()
 	p.end, p.endEpoch, p.knowsEnd = kraft.Offset(x.FetchOffset), kraft.Epoch(x.LastFetchedEpoch), true
+	p.tells(x.ReplicaDirectoryID)
 	leads := peer == p.leader && x.CurrentLeaderEpoch == int32(p.epoch)
 	script := p.fetch
 	a, part := p.emptyFetch(version)

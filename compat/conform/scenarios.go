@@ -14,7 +14,7 @@ import (
 // Scenarios are all cases of the own-quorum mode for a release, in the order in which they are played.
 func Scenarios(p compat.Profile) []Scenario {
 	var all []Scenario
-	for _, group := range []func(compat.Profile) []Scenario{unattachedScenarios, followerScenarios, candidateScenarios, leaderScenarios, durabilityScenarios, poisonScenarios} {
+	for _, group := range []func(compat.Profile) []Scenario{unattachedScenarios, followerScenarios, candidateScenarios, leaderScenarios, durabilityScenarios, dynamicScenarios, poisonScenarios} {
 		all = append(all, group(p)...)
 	}
 	return all

@@ -3,6 +3,7 @@ package conform
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -33,7 +34,11 @@ func (w *own) announcement(r *request) bool {
 
 // fetchAs is a voter's or observer's Fetch of the leading target.
 func (w *own) fetchAs(id, edits string) (*kmsg.FetchResponse, error) {
-	resp, err := w.ask(wire.KeyFetch, 17, "replicaState.id="+id+" p.currentLeaderEpoch=$epoch "+edits)
+	directory := ""
+	if id == "$a" || id == "$b" || id == "$c" {
+		directory = " p.replicaDirectoryId=" + id + "Directory "
+	}
+	resp, err := w.ask(wire.KeyFetch, 17, "replicaState.id="+id+" p.currentLeaderEpoch=$epoch"+directory+" "+edits)
 	if err != nil {
 		return nil, err
 	}
@@ -81,28 +86,47 @@ func (w *own) readFirst() (*firstBatch, *kmsg.FetchResponse, error) {
 	return first, f, err
 }
 
-// replicateAs fetches as the voter, from where the log was when the target was elected, until it has everything.
-func (w *own) replicateAs(id string) error {
-	w.facts["at"], w.facts["atEpoch"] = w.facts["end"], w.facts["endEpoch"]
-	for range 50 {
-		f, err := w.fetchAs(id, "p.fetchOffset=$at p.lastFetchedEpoch=$atEpoch maxWaitMs=200")
+// logPosition is how far a replica of the suite has fetched; the zero value is where the log was when the target was elected.
+type logPosition struct {
+	offset, epoch int64
+	known         bool
+}
+
+// fetchFrom fetches once as a replica, and returns how far it has got.
+func (w *own) fetchFrom(id string, at logPosition, waitMs int, edits ...string) (logPosition, error) {
+	if !at.known {
+		at = logPosition{w.facts["end"].(int64), w.facts["endEpoch"].(int64), true}
+	}
+	f, err := w.fetchAs(id, fmt.Sprintf("p.fetchOffset=%d p.lastFetchedEpoch=%d maxWaitMs=%d ", at.offset, at.epoch, waitMs)+strings.Join(edits, " "))
+	if err != nil {
+		return at, err
+	}
+	if code := f.Topics[0].Partitions[0].ErrorCode; code != 0 {
+		return at, fmt.Errorf("a Fetch as a replica is answered with %s", wire.ErrorName(kraft.ErrorCode(code)))
+	}
+	for records := f.Topics[0].Partitions[0].RecordBatches; len(records) > 0; {
+		batch, rest, err := wire.NextBatch(records)
 		if err != nil {
+			break
+		}
+		records = rest
+		at.offset, at.epoch = int64(batch.LastOffset())+1, int64(batch.Epoch)
+	}
+	return at, nil
+}
+
+// replicateAs fetches as a replica, from where the log was when the target was elected, until it has everything.
+func (w *own) replicateAs(id string) error {
+	at := logPosition{}
+	for range 50 {
+		before := at
+		var err error
+		if at, err = w.fetchFrom(id, at, 200); err != nil {
 			return err
 		}
-		records := f.Topics[0].Partitions[0].RecordBatches
-		if code := f.Topics[0].Partitions[0].ErrorCode; code != 0 {
-			return fmt.Errorf("a Fetch as a voter is answered with %s", wire.ErrorName(kraft.ErrorCode(code)))
-		}
-		if len(records) == 0 {
+		w.facts["at"], w.facts["atEpoch"] = at.offset, at.epoch
+		if before.known && before == at {
 			return nil
-		}
-		for len(records) > 0 {
-			batch, rest, err := wire.NextBatch(records)
-			if err != nil {
-				break
-			}
-			records = rest
-			w.facts["at"], w.facts["atEpoch"] = int64(batch.LastOffset())+1, int64(batch.Epoch)
 		}
 	}
 	return errors.New("the target's log grows for ever")

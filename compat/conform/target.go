@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"slices"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -61,6 +64,20 @@ var ErrUndecided = errors.New("nothing can be judged")
 // errNoLeader says that the target knows no leader, so that next to nothing can be expected of it.
 var errNoLeader = fmt.Errorf("%w: the target knows no leader", ErrUndecided)
 
+// ErrNoController says that the target is something else than a controller.
+var ErrNoController = errors.New("no controller listens there")
+
+// strangeSpeech says what to make of a first answer that is none.
+func strangeSpeech(err error) error {
+	switch {
+	case errors.Is(err, wire.ErrMalformed):
+		return fmt.Errorf("%w: what it answers is not Kafka's protocol, or is encrypted (then --command-config is needed): %w", ErrNoController, err)
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+		return fmt.Errorf("it closes the connection instead of answering ApiVersions; a listener with TLS or SASL needs --command-config: %w", err)
+	}
+	return err
+}
+
 // settleFor is how long discovery waits for a leader.
 const settleFor = 10 * time.Second
 
@@ -105,9 +122,14 @@ func (t *Target) askVersions(c *client, release string) error {
 	req := &kmsg.ApiVersionsRequest{Version: 3, ClientSoftwareName: clientName, ClientSoftwareVersion: "1"}
 	resp, err := c.request(req)
 	if err != nil {
-		return err
+		return strangeSpeech(err)
 	}
 	versions := resp.(*kmsg.ApiVersionsResponse)
+	if !slices.ContainsFunc(versions.ApiKeys, func(k kmsg.ApiVersionsResponseApiKey) bool {
+		return k.ApiKey == wire.KeyVote || k.ApiKey == wire.KeyBeginQuorumEpoch || k.ApiKey == wire.KeyEndQuorumEpoch
+	}) {
+		return fmt.Errorf("%w: it serves %d requests, but none of elections, as a broker's listener does: name one of controller.listener.names", ErrNoController, len(versions.ApiKeys))
+	}
 	for i := range versions.FinalizedFeatures {
 		if f := &versions.FinalizedFeatures[i]; f.Name == compat.KRaftVersionFeature {
 			t.KRaftVersion = int64(f.MaxVersionLevel)

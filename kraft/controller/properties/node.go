@@ -32,8 +32,7 @@ type Node struct {
 	Outgoing secure.Config
 	Incoming map[string]secure.Config
 
-	Ignored  []string          // properties of the file that this program does nothing about, sorted
-	Settings map[string]string // all that stands in the file
+	Ignored []string // properties of the file that this program does nothing about, sorted
 }
 
 // MetadataLog is what metadata.* says.
@@ -112,7 +111,7 @@ func (s *source) node() (*Node, error) {
 	if s.err != nil {
 		return nil, s.err
 	}
-	n.Ignored, n.Settings = s.ignored(), s.values
+	n.Ignored = s.ignored()
 	return n, nil
 }
 
