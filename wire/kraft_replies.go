@@ -99,6 +99,19 @@ func message(kind kraft.Message, code kraft.ErrorCode) *string {
 	return &text
 }
 
+// shown is Kafka's text of an error of DescribeQuorum, which tools show as it is (Kafka: Errors.message).
+func shown(code kraft.ErrorCode) *string {
+	text := code.String()
+	switch code {
+	case kraft.NotLeaderOrFollower:
+		text = "For requests intended only for the leader, this error indicates that the broker is not the current leader. " +
+			"For requests intended for any replica, this error indicates that the broker is not a replica of the topic partition."
+	case kraft.UnknownTopicOrPartition:
+		text = "This server does not host this topic-partition."
+	}
+	return &text
+}
+
 func voteReply(a *kraft.ReplyVote, version int16) kmsg.Response {
 	r := kmsg.NewPtrVoteResponse()
 	if r.ErrorCode = int16(a.Error); a.Error != kraft.None {
@@ -152,12 +165,20 @@ func fetchReply(a *kraft.FetchAnswer, version int16, records []byte) kmsg.Respon
 	p.SnapshotID.EndOffset, p.SnapshotID.Epoch = int64(a.Snapshot.Offset), int32(a.Snapshot.Epoch)
 	p.CurrentLeader.LeaderID, p.CurrentLeader.LeaderEpoch = int32(a.LeaderID), int32(a.LeaderEpoch)
 	p.AbortedTransactions = []kmsg.FetchResponseTopicPartitionAbortedTransaction{}
-	p.RecordBatches = append([]byte{}, records...) // empty, not null
+	p.RecordBatches = notNull(records)
 	r.Topics = []kmsg.FetchResponseTopic{{Topic: MetadataTopic, TopicID: MetadataTopicID, Partitions: []kmsg.FetchResponseTopicPartition{p}}}
 	if a.HasEndpoint && version >= 16 {
 		r.Brokers = []kmsg.FetchResponseBroker{{NodeID: int32(a.LeaderID), Host: a.LeaderEndpoint.Host, Port: int32(a.LeaderEndpoint.Port)}}
 	}
 	return r
+}
+
+// notNull is what is sent where there are no bytes: an empty field, not a null one.
+func notNull(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
 }
 
 func fetchSnapshotReply(a *kraft.ReplyFetchSnapshot, to ReplyTo, chunk []byte) (kmsg.Response, error) {
@@ -167,7 +188,7 @@ func fetchSnapshotReply(a *kraft.ReplyFetchSnapshot, to ReplyTo, chunk []byte) (
 	}
 	topic := MetadataTopic
 	p := kmsg.NewFetchSnapshotResponseTopicPartition()
-	p.ErrorCode, p.Bytes = int16(a.PartitionError), append([]byte{}, chunk...)
+	p.ErrorCode, p.Bytes = int16(a.PartitionError), notNull(chunk)
 	if a.HasLeader {
 		p.CurrentLeader.LeaderID, p.CurrentLeader.LeaderEpoch = int32(a.LeaderID), int32(a.LeaderEpoch)
 	} else { // the first topic and partition of the request are echoed
@@ -201,7 +222,7 @@ func describeReply(a *kraft.ReplyDescribeQuorum, to ReplyTo) (kmsg.Response, err
 	p := kmsg.NewDescribeQuorumResponseTopicPartition()
 	p.ErrorMessage = &empty
 	if p.ErrorCode = int16(a.PartitionError); a.PartitionError != kraft.None {
-		p.ErrorMessage = message(kraft.TextMessage, a.PartitionError)
+		p.ErrorMessage = shown(a.PartitionError)
 	} else {
 		p.LeaderID, p.LeaderEpoch, p.HighWatermark = int32(a.LeaderID), int32(a.LeaderEpoch), int64(a.HighWatermark)
 		p.CurrentVoters, p.Observers = replicaStates(a.Voters), replicaStates(a.Observers)
@@ -242,7 +263,7 @@ func echoUnknown(r *kmsg.DescribeQuorumResponse, to ReplyTo) (kmsg.Response, err
 		for _, p := range t.Partitions {
 			partition := kmsg.NewDescribeQuorumResponseTopicPartition()
 			partition.Partition, partition.ErrorCode = p.Partition, int16(kraft.UnknownTopicOrPartition)
-			partition.ErrorMessage = message(kraft.TextMessage, kraft.UnknownTopicOrPartition)
+			partition.ErrorMessage = shown(kraft.UnknownTopicOrPartition)
 			echo.Partitions = append(echo.Partitions, partition)
 		}
 		r.Topics = append(r.Topics, echo)

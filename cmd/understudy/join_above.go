@@ -17,7 +17,7 @@ import (
 func standBy(cfg *controller.Config, node *properties.Node, log zerolog.Logger) *standby.Standby {
 	c := standby.Config{
 		ID: cfg.Directory.NodeID, ClusterID: cfg.Directory.ClusterID, Profile: cfg.Profile, Directory: cfg.Directory.Path(),
-		Register: !cfg.Observer, ListenerName: cfg.ListenerName, Dialer: cfg.Dialer,
+		Register: !cfg.Observer, ListenerName: cfg.ListenerName, Dialer: cfg.Dialer, Settings: node.Settings,
 		Snapshots: standby.Snapshots{
 			Bytes: node.MetadataLog.MaxBytesBetweenSnapshots, Interval: time.Duration(node.MetadataLog.MaxSnapshotIntervalMs) * time.Millisecond,
 		},

@@ -51,8 +51,11 @@ With --engine a node of ours is the target: in this process, without a network, 
 by the rules of a release. Differences between two releases that a named rule of theirs explains are counted by rule (understudy version
 --rules). Clocks, and the node's own name and version, are not compared.
 
-Exit codes: 0 no difference, or only such as named rules explain, 1 a difference, 2 wrong usage, 3 nothing could be compared, 4 the node
-cannot be reached or the recording not be read.`,
+A recording that is cut off, or whose proxy did not end in order, is played as far as it goes, and the report says where it ends. Where no
+difference shows up to there, that is inconclusive. A recording that lacks a part before its end is not played: what follows has no known cause.
+
+Exit codes: 0 no difference, or only such as named rules explain, 1 a difference, 2 wrong usage, 3 nothing could be compared, or the recording
+is cut, 4 the node cannot be reached or the recording not be read.`,
 		Example: `  understudy replay run-000001.pcapng.zst --against 127.0.0.1:9093
   understudy replay run-000001.pcapng.zst --node 1 --against 127.0.0.1:19091 --peer 2=127.0.0.1:9092 --peer 3=127.0.0.1:9093
   understudy replay run-000001.pcapng.zst --engine 4.4.0 --config node-1.properties
@@ -142,7 +145,7 @@ func runReplay(ctx context.Context, f *replayFlags, files []string, stdin io.Rea
 	switch report.Outcome() {
 	case replay.Differs:
 		return &exitError{code: exitFinding}
-	case replay.Nothing:
+	case replay.Inconclusive:
 		return &exitError{code: exitInconclusive}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -86,6 +87,36 @@ func TestReplay_AnEngineVotesOnce(t *testing.T) {
 	if code, stdout, _ := command(t, "replay", "-o", "json", recordVotes(t, true, true), "--engine", "4.4.0", "--config", config); code != exitFinding ||
 		!strings.Contains(stdout, `"outcome": "DIFFERS"`) || !regexp.MustCompile(`"seconds": \d+(\.\d+)?(e-\d+)?,`).MatchString(stdout) || strings.Contains(stdout, "took") {
 		t.Errorf("exit code %d:\n%s", code, stdout)
+	}
+}
+
+// TestReplay_OfACutRecordingIsInconclusive: what is left of it is played, and that it shows no difference proves little.
+func TestReplay_OfACutRecordingIsInconclusive(t *testing.T) {
+	config, _ := formatNode(t, "controller.quorum.voters=1@127.0.0.1:29511,2@127.0.0.1:29512,3@127.0.0.1:29513", "controller.quorum.election.timeout.ms=600000")
+	if code, _, stderr := runFormat(t, "-t", formatCluster, "-c", config); code != exitFine {
+		t.Fatal(stderr)
+	}
+	for _, tc := range []struct {
+		granted []bool
+		code    int
+		outcome string
+	}{
+		{[]bool{true, false}, exitInconclusive, "INCONCLUSIVE: "},
+		{[]bool{true, true}, exitFinding, "DIFFERS: "},
+	} {
+		votes := recordVotes(t, tc.granted...)
+		whole, err := os.ReadFile(votes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(votes, whole[:len(whole)-3], 0o600); err != nil { // within the trailer
+			t.Fatal(err)
+		}
+		code, stdout, stderr := command(t, "replay", votes, "--engine", "4.4.0", "--config", config, "--recorded-release", "4.4.0")
+		if code != tc.code || !strings.Contains(stdout, "\n"+tc.outcome) || !strings.Contains(stdout, "left out: what the recording lacks: "+votes+": offset ") ||
+			!strings.Contains(stdout, recordings.ErrCut.Error()+"; 4 frames came before it") {
+			t.Errorf("exit code %d, want %d:\n%s%s", code, tc.code, stdout, stderr)
+		}
 	}
 }
 

@@ -33,6 +33,19 @@ func TestPom_HasTheLogBindingOfItsRelease(t *testing.T) {
 	}
 }
 
+// TestLogConfig_IsReadByEverybody: in an image a node runs as another user than who wrote the file.
+func TestLogConfig_IsReadByEverybody(t *testing.T) {
+	dir := t.TempDir()
+	if err := WriteLogConfig(dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{log4j1File, log4j2File} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode() != 0o644 {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
+	}
+}
+
 func TestProperties_AreSortedAndEscaped(t *testing.T) {
 	p := Properties{"b": `C:\x`, "a": "1", "listener.name x": "two\nlines", "c": " led", "d=e": "f=g#h"}
 	want := "a=1\nb=C:\\\\x\nc=\\ led\nd\\=e=f=g#h\nlistener.name\\ x=two\\nlines\n"

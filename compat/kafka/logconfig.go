@@ -35,7 +35,8 @@ log4j.logger.org.apache.kafka.raft=${raft.level}
 log4j.logger.org.apache.kafka.clients.NetworkClient=ERROR
 `
 
-// WriteLogConfig puts what makes nodes log as this package reads it into a directory.
+// WriteLogConfig puts what makes nodes log as this package reads it into a directory. Everybody can read it: in an image a
+// node runs as another user, and log4j that cannot read its configuration says so once and logs nothing more.
 func WriteLogConfig(dir string) error {
 	for name, text := range map[string]string{log4j1File: log4j1Config, log4j2File: log4j2Config} {
 		if err := writeFileAtomic(filepath.Join(dir, name), text); err != nil {
@@ -56,6 +57,9 @@ func writeFileAtomic(path, text string) error {
 		return err
 	}
 	_, err = tmp.WriteString(text)
+	if err == nil {
+		err = tmp.Chmod(0o644)
+	}
 	if closeErr := tmp.Close(); err == nil {
 		err = closeErr
 	}

@@ -44,6 +44,7 @@ type Report struct {
 	Differences []Difference   `json:"differences"`
 	Dropped     int            `json:"differencesDropped,omitempty"` // beyond those listed
 	NotCompared map[string]int `json:"notCompared,omitempty"`        // by reason
+	LeftOut     []string       `json:"leftOut,omitempty"`            // where the recording is cut, and so was not played
 	Lost        string         `json:"lost,omitempty"`               // where the node went a way of its own, and the replay ended
 	Took        time.Duration  `json:"-"`
 }
@@ -70,10 +71,10 @@ type Outcome string
 
 // The outcomes.
 const (
-	Same      Outcome = "SAME"         // no difference
-	Explained Outcome = "EXPLAINED"    // differences by named rules of the two releases alone
-	Differs   Outcome = "DIFFERS"      // at least one that nothing explains
-	Nothing   Outcome = "INCONCLUSIVE" // nothing could be compared
+	Same         Outcome = "SAME"         // no difference
+	Explained    Outcome = "EXPLAINED"    // differences by named rules of the two releases alone
+	Differs      Outcome = "DIFFERS"      // at least one that nothing explains
+	Inconclusive Outcome = "INCONCLUSIVE" // nothing could be compared, or no difference shows in what a cut recording has
 )
 
 // Outcome sums up.
@@ -81,8 +82,8 @@ func (r *Report) Outcome() Outcome {
 	switch {
 	case r.Dropped > 0, slices.ContainsFunc(r.Differences, func(d Difference) bool { return d.Rule == "" }), r.Lost != "":
 		return Differs
-	case r.Compared+r.Heard == 0:
-		return Nothing
+	case r.Compared+r.Heard == 0, len(r.LeftOut) > 0:
+		return Inconclusive
 	case len(r.Differences) > 0:
 		return Explained
 	}
@@ -126,6 +127,9 @@ func (r *Report) WriteText(out io.Writer) error {
 	}
 	for _, why := range slices.Sorted(maps.Keys(r.NotCompared)) {
 		fmt.Fprintf(out, "not compared: %d, %s\n", r.NotCompared[why], why)
+	}
+	for _, where := range r.LeftOut {
+		fmt.Fprintf(out, "left out: what the recording lacks: %s\n", where)
 	}
 	if r.Lost != "" {
 		fmt.Fprintf(out, "The replay ended early: %s\n", r.Lost)

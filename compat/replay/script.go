@@ -72,6 +72,9 @@ type Script struct {
 	Node  kraft.NodeID
 	Peers map[kraft.NodeID]string // where the node dialled its peers in the recording
 
+	// LeftOut says where the recording is cut: what followed there is not played. Empty: it is whole.
+	LeftOut []string
+
 	steps []step
 	heard map[kraft.NodeID][]*exchange // the requests of the node's raft client by peer, in order
 	other map[kraft.NodeID][]*exchange // its other requests: answered, not awaited
@@ -98,14 +101,20 @@ var ErrWithheld = errors.New("the recording withholds what the node must be give
 // ErrAltered says that a fault rule gave the node what answers none of its requests.
 var ErrAltered = errors.New("a fault rule gave the node an answer that cannot be given again: a copy, or one with the header of another")
 
+// ErrDamaged says that a part of the recording cannot be read.
+var ErrDamaged = errors.New("the recording is damaged, so what follows has no known cause")
+
 // ErrCapture says that nobody has written down which node listens where, as a recording does and a capture cannot.
 var ErrCapture = errors.New("a capture does not say which node listens where: replay needs a recording of the proxy")
 
 // Load reads a recording to its end. The node is the one to be replayed; kraft.NoNode takes the one that is asked things,
-// if there is only one. A *NodeError is the caller's choice to make.
+// if there is only one. A *NodeError is the caller's choice to make. A recording that is cut is played up to there
+// (Script.LeftOut); one that lacks a part before its end is not.
 func Load(src recordings.Source, node kraft.NodeID) (*Script, error) {
 	l := &loader{conns: map[*recordings.Conn]*loadedConn{}}
-	if err := l.read(src); err != nil {
+	err := l.read(src)
+	leftOut, damage := l.damage(src)
+	if err = errors.Join(damage, err); err != nil { // a gap is where damage is told
 		return nil, err
 	}
 	there := l.there()
@@ -122,7 +131,35 @@ func Load(src recordings.Source, node kraft.NodeID) (*Script, error) {
 	if !slices.Contains(there, node) {
 		return nil, &NodeError{node, there}
 	}
-	return l.script(node)
+	s, err := l.script(node)
+	if err == nil {
+		s.LeftOut = leftOut
+	}
+	return s, err
+}
+
+// damage tells a recording that ends early from one that lacks something on the way.
+func (l *loader) damage(src recordings.Source) (leftOut []string, err error) {
+	damaged, ok := src.(interface{ Damage() []*recordings.Damage })
+	if !ok {
+		return nil, nil
+	}
+	frames, open := 0, 0
+	for _, st := range l.steps {
+		if !st.end {
+			frames++
+		}
+	}
+	for _, c := range l.order {
+		open += len(c.open)
+	}
+	for _, d := range damaged.Damage() {
+		if !errors.Is(d, recordings.ErrCut) && !errors.Is(d, recordings.ErrNoTrailer) {
+			return nil, fmt.Errorf("%w: %w", ErrDamaged, d)
+		}
+		leftOut = append(leftOut, fmt.Sprintf("%v; %d frames came before it, and %d requests among them have no answer", d, frames, open))
+	}
+	return leftOut, nil
 }
 
 // loader collects exchanges with the order of their frames.

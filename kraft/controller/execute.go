@@ -28,15 +28,21 @@ func (l *loop) Execute(actions []kraft.Action) bool {
 }
 
 // refuse undoes what a peer has sent if Kafka's process would end on it: nothing has happened. Of a request the connection is closed; of an
-// answer the request has failed, unless it speaks of what is in the log: then this node ends as Kafka does, as it does on what it meets in its
-// own files.
+// answer the request has failed, as if it had been lost on the way. This node ends as Kafka does on what it meets in its own files, and where
+// its leader contradicts what it holds again and again: then one of the two has lost something, and somebody must look.
 func (l *loop) refuse(actions []kraft.Action) bool {
 	m := l.hand
 	if m == nil || len(actions) == 0 {
 		return false
 	}
 	fatal, ok := actions[len(actions)-1].(*kraft.Fatal)
-	if !ok || m.request == nil && !harmless(fatal.Reason) {
+	if !ok {
+		if e, is := m.event.(*kraft.ReceiveFetchResponse); is && e.PartitionAnswer.Error == kraft.None {
+			l.doubts = 0
+		}
+		return false
+	}
+	if m.request == nil && l.mustEnd(fatal.Reason) {
 		return false
 	}
 	l.m, l.before = l.before, l.m
@@ -53,15 +59,22 @@ func (l *loop) refuse(actions []kraft.Action) bool {
 	return true
 }
 
-// harmless are the reasons for which an answer may be passed over: it says nothing about the log, of a leader or of a vote that another node
-// could not say again, or that this one had to believe.
-func harmless(reason kraft.FatalReason) bool {
+// maxDoubts is how many answers in a row may contradict what this node holds. One may be a frame that was altered on the way; a leader
+// that has lost what was committed says so each time.
+const maxDoubts = 10
+
+// mustEnd reports whether an answer ends this node, too.
+func (l *loop) mustEnd(reason kraft.FatalReason) bool {
 	switch reason {
-	case kraft.FatalUnknownEndpoints, kraft.FatalInvalidRequest, kraft.FatalNotAuthorized, kraft.FatalUnexpectedRole, kraft.FatalUnexpectedSnapshot,
-		kraft.FatalContradictoryVote, kraft.FatalNotAVoter, kraft.FatalResponseInRole:
-		return true
+	case kraft.FatalInconsistentLeader, kraft.FatalInvalidTransition, kraft.FatalUnknownEndpoints, kraft.FatalInvalidRequest, kraft.FatalNotAuthorized,
+		kraft.FatalUnexpectedRole, kraft.FatalUnexpectedSnapshot, kraft.FatalContradictoryVote, kraft.FatalNotAVoter, kraft.FatalResponseInRole:
+		return false // it says nothing about the log, and of a leader or a vote nothing that must be believed
+	case kraft.FatalTruncationBelowHW, kraft.FatalHighWatermarkFell, kraft.FatalUnexpectedOffset, kraft.FatalCorruptRecords, kraft.FatalOffsetsNotIncreasing,
+		kraft.FatalEpochRefused, kraft.FatalSnapshotNotNewer, kraft.FatalControlRecord:
+		l.doubts++
+		return l.doubts >= maxDoubts
 	default:
-		return false
+		return true
 	}
 }
 

@@ -37,6 +37,7 @@ type loop struct {
 	spawn    func(*peer)           // starts its goroutine
 	java     map[kraft.NodeID]bool // replicas that are Kafka's
 	role     string                // as the log calls it
+	doubts   int                   // answers in a row that contradict what this node holds
 	caughtUp bool                  // has been
 	resigned kraft.Epoch           // in which a resignation was asked for
 	idle     bool                  // the last event asked for nothing
@@ -191,6 +192,7 @@ func (l *loop) take(m *message) kraft.Event {
 	l.hand = m
 	if m.request != nil {
 		l.requests[m.request.id] = m.request
+		m.request.sender = senderOf(m.event)
 		l.noteSoftware(m)
 		l.m.CopyInto(l.before)
 		return m.event

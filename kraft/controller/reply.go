@@ -16,7 +16,8 @@ type request struct {
 	header   wire.RequestHeader
 	body     []byte
 	peer     net.Addr
-	software string    // of its client
+	software string // of its client
+	sender   kraft.NodeID
 	response []byte    // the frame with its size
 	done     chan bool // capacity 1; false: the connection is to be closed
 }
@@ -27,6 +28,7 @@ func (l *loop) reply(id kraft.RequestID, action kraft.Action) {
 	if !ok {
 		return
 	}
+	l.spare(action, r.sender)
 	data, err := l.replyData(action)
 	if err == nil {
 		r.response = beginResponse(r.response, &r.header)
@@ -38,6 +40,54 @@ func (l *loop) reply(id kraft.RequestID, action kraft.Action) {
 		return
 	}
 	l.settle(id, endResponse(r.response))
+}
+
+// spare keeps a refusal from telling its receiver that it leads itself. Kafka says so where a node has forgotten that it led, or a stranger has
+// spoken in its name, and the process that hears it ends (KafkaRaftClient.maybeTransition). Without a leader it takes the epoch over, and the
+// next election heals it.
+func (l *loop) spare(action kraft.Action, receiver kraft.NodeID) {
+	p, refused := refusal(action)
+	if refused && p.LeaderID == receiver && receiver != l.id {
+		p.LeaderID, p.HasEndpoint = kraft.NoNode, false
+	}
+}
+
+// refusal is what an answer about the partition says, and whether it refuses what was asked.
+func refusal(action kraft.Action) (p *kraft.PartitionReply, refused bool) {
+	switch a := action.(type) {
+	case *kraft.ReplyVote:
+		return &a.PartitionReply, !a.VoteGranted
+	case *kraft.ReplyBeginQuorumEpoch:
+		p = &a.PartitionReply
+	case *kraft.ReplyEndQuorumEpoch:
+		p = &a.PartitionReply
+	case *kraft.ReplyFetch:
+		p = &a.PartitionReply
+	case *kraft.ReplyDivergingEpoch:
+		p = &a.PartitionReply
+	case *kraft.ReplyFetchSnapshot:
+		p = &a.PartitionReply
+	default:
+		return nil, false
+	}
+	return p, p.PartitionError != kraft.None
+}
+
+// senderOf is who sent a request, as it says itself.
+func senderOf(ev kraft.Event) kraft.NodeID {
+	switch e := ev.(type) {
+	case *kraft.ReceiveVoteRequest:
+		return e.Candidate
+	case *kraft.ReceiveBeginQuorumEpoch:
+		return e.LeaderID
+	case *kraft.ReceiveEndQuorumEpoch:
+		return e.LeaderID
+	case *kraft.ReceiveFetch:
+		return e.Replica.ID
+	case *kraft.ReceiveFetchSnapshot:
+		return e.Replica.ID
+	}
+	return kraft.NoNode
 }
 
 func (l *loop) replyData(action kraft.Action) (data []byte, err error) {

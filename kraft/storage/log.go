@@ -103,11 +103,13 @@ func (l *Log) active() *segment { return l.segments[len(l.segments)-1] }
 
 // Append adds whole batches, as bytes, at the end. They are not durable before Flush. As in Kafka the first one must not begin before
 // the end, and each must end behind the one before.
-func (l *Log) Append(raw []byte) error {
+func (l *Log) Append(raw []byte) error { return l.append(raw, (*wire.Batch).CRCValid) }
+
+func (l *Log) append(raw []byte, valid func(*wire.Batch) bool) error {
 	if l.broken != nil {
 		return l.broken
 	}
-	batches, err := l.accept(raw)
+	batches, err := l.accept(raw, valid)
 	if err != nil || len(batches) == 0 {
 		return err
 	}
@@ -144,7 +146,7 @@ func (l *Log) Append(raw []byte) error {
 }
 
 // accept cuts what is to be appended into batches and checks that they continue the log.
-func (l *Log) accept(raw []byte) ([]wire.Batch, error) {
+func (l *Log) accept(raw []byte, valid func(*wire.Batch) bool) ([]wire.Batch, error) {
 	var batches []wire.Batch
 	next := l.End
 	for rest := raw; len(rest) > 0; {
@@ -152,7 +154,7 @@ func (l *Log) accept(raw []byte) ([]wire.Batch, error) {
 		if err != nil {
 			return nil, fmt.Errorf("append at %d: %w", l.End, err)
 		}
-		if !b.CRCValid() || b.LastOffsetDelta < 0 || b.LastOffset() < next || len(batches) == 0 && b.BaseOffset < next {
+		if !valid(&b) || b.LastOffsetDelta < 0 || b.LastOffset() < next || len(batches) == 0 && b.BaseOffset < next {
 			return nil, fmt.Errorf("append %v: the log ends at %d: %w", &b, l.End, ErrCorrupt)
 		}
 		next, rest = end(&b), more

@@ -49,6 +49,7 @@ type raftMemory struct {
 	held     heldMemory
 	fetches  fetchMemory
 	identity identityMemory
+	attested [2]attested // by the direction of what either end sends
 }
 
 // openRequest is a request that has no answer yet.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/understudy-kafka/understudy/kraft"
+	"github.com/understudy-kafka/understudy/wire"
 )
 
 // epochNeverFalls is M3. Two attested epochs are compared only where their order is certain: two requests on one
@@ -39,11 +40,24 @@ type fifoMemory struct {
 	ref   ref // the first request with it
 }
 
+// attested is the highest epoch that one end of a connection attested, and when it did so first.
+type attested struct {
+	epoch kraft.Epoch
+	any   bool
+	to    Moment
+	ref   ref
+}
+
 func (epochNeverFalls) observe(c *Checker, m *message) {
 	if m.epoch < 0 || m.ref.weak {
 		return
 	}
 	n := m.sender
+	if m.conn.raft != nil {
+		if a := &m.conn.raft.attested[m.ref.dir]; !a.any || m.epoch > a.epoch {
+			*a = attested{m.epoch, true, m.when.To, c.proof(m)}
+		}
+	}
 	r := n.epochs.seen.of(m.when.To.Stream)
 	if m.when.Open {
 		fifo := &m.conn.raft.fifo
@@ -55,6 +69,10 @@ func (epochNeverFalls) observe(c *Checker, m *message) {
 			*fifo = fifoMemory{m.epoch, true, c.proof(m)}
 		}
 	} else if s, ok := r.before(m.when); ok && kraft.Epoch(s.value) > m.epoch {
+		if a := n.attestedLater(m); a != nil && n.disk(s.ref.order, m.ref.order) != sameDisk {
+			fell(c, m, a.epoch, &a.ref)
+			return
+		}
 		fell(c, m, kraft.Epoch(s.value), &s.ref)
 		return
 	}
@@ -62,6 +80,26 @@ func (epochNeverFalls) observe(c *Checker, m *message) {
 		proof := c.proof(m)
 		r.add(int64(m.epoch), m.when.To, &proof)
 	}
+}
+
+// attestedLater finds the proof of an epoch above that of an answer which lies closest before it. The first proof may have come on
+// a connection that fell silent, such as that of a BeginQuorumEpoch: then nothing shows that the same process, or disk, is behind
+// both. The later the proof, the more connections show it.
+func (n *node) attestedLater(m *message) (found *attested) {
+	for _, k := range n.conns {
+		if k.raft == nil {
+			continue
+		}
+		end := wire.Response
+		if k.client == n {
+			end = wire.Request
+		}
+		a := &k.raft.attested[end]
+		if a.any && a.epoch > m.epoch && (Span{To: a.to}).Before(m.when) && (found == nil || a.to.Order > found.to.Order) {
+			found = a
+		}
+	}
+	return found
 }
 
 // fell reports that a node went back from an epoch.

@@ -49,6 +49,27 @@ func TestEpochNeverFalls_AnswerThenRequest(t *testing.T) { // the request may be
 	s.conforms()
 }
 
+// TestEpochNeverFalls_FirstProofOnAConnectionThatFellSilent: a leader announces its epoch on a connection of its own, which nobody
+// uses once its followers fetch. They show that its process lives on.
+func TestEpochNeverFalls_FirstProofOnAConnectionThatFellSilent(t *testing.T) {
+	s := newStage(t)
+	s.ask(1, 3, beginOf(5, 1)).answer(begun(kraft.None, 5, 1))
+	s.ask(2, 1, fetch(5, 0, 0)).answer(served(5, -1))
+	s.ask(3, 1, describe()).answer(described(kraft.None, 4, 1, -1))
+	s.ask(2, 1, fetch(5, 0, 0)).answer(served(5, -1))
+	s.diverges("M3", 1)
+}
+
+func TestEpochNeverFalls_WipedDiskBehindASilentConnection(t *testing.T) { // the later proof is of the life before too
+	s := newStage(t)
+	s.ask(1, 3, beginOf(5, 1)).answer(begun(kraft.None, 5, 1))
+	s.ask(2, 1, fetch(5, 0, 0)).answer(served(5, -1))
+	s.wipe(1)
+	s.ask(3, 1, fetch(5, 0, 0)).answer(fetched{code: kraft.UnknownLeaderEpoch, epoch: 0, leader: -1, hw: -1}.response())
+	s.ask(2, 1, fetch(5, 0, 0)).answer(fetched{code: kraft.UnknownLeaderEpoch, epoch: 0, leader: -1, hw: -1}.response())
+	s.harmless()
+}
+
 func TestEpochNeverFalls_AcrossRestart(t *testing.T) {
 	s := newStage(t).meet(1, 2, 3)
 	s.ask(1, 2, fetch(5, 0, 0)).answer(notLeader(5, -1))

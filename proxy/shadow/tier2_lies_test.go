@@ -29,7 +29,7 @@ var alterations = []alteration{
 		p.HighWatermark = -1
 		return true
 	})},
-	{name: "a divergence invented", key: wire.KeyFetch, undecided: 1, change: fetchLie(func(p *kmsg.FetchResponseTopicPartition) bool {
+	{name: "a divergence invented", key: wire.KeyFetch, change: fetchLie(func(p *kmsg.FetchResponseTopicPartition) bool {
 		if p.ErrorCode != 0 || len(p.RecordBatches) > 0 {
 			return false
 		}

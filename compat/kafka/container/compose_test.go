@@ -3,17 +3,25 @@ package container_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kmsg"
 	"gopkg.in/yaml.v3"
+
+	"github.com/understudy-kafka/understudy/compat/kafka"
+	"github.com/understudy-kafka/understudy/compat/kafka/container"
+	"github.com/understudy-kafka/understudy/kraft"
+	"github.com/understudy-kafka/understudy/wire"
 )
 
 // composeFile is what the test reads of compose.yaml.
@@ -70,13 +78,18 @@ type composed struct {
 	t      *testing.T
 	file   composeFile
 	suffix string
+	label  string
 	hosts  []string
 }
 
 func (c *composed) name(service string) string { return "understudy-" + service + c.suffix }
 
+// volume is the name of a volume, with or without what follows it.
+func (c *composed) volume(v string) string { return "understudy" + c.suffix + "-" + v }
+
+// docker runs one command of the engine. On a machine that is busy a JVM takes its time.
 func (c *composed) docker(args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	var out bytes.Buffer
 	cmd := exec.CommandContext(ctx, "docker", args...)
@@ -85,47 +98,138 @@ func (c *composed) docker(args ...string) (string, error) {
 	return out.String(), err
 }
 
+// run starts a service as the example has it.
 func (c *composed) run(service string, flags ...string) {
 	c.t.Helper()
 	s := c.file.Services[service]
-	image := s.Image
-	if name, ok := strings.CutPrefix(image, "${KAFKA_IMAGE:-"); ok {
-		image = strings.TrimSuffix(name, "}")
-	}
-	args := append([]string{"run", "--network", "host", "--name", c.name(service)}, append(c.hosts, flags...)...)
+	flags = append(flags, "--name", c.name(service))
 	for _, v := range s.Volumes {
 		if rest, ok := strings.CutPrefix(v, "./"); ok {
 			dir, err := filepath.Abs("compose")
 			must(c.t, err)
 			v = filepath.Join(dir, rest)
 		} else {
-			v = "understudy-" + c.suffix + "-" + v
+			v = c.volume(v)
 		}
-		args = append(args, "-v", v)
+		flags = append(flags, "-v", v)
 	}
-	if out, err := c.docker(append(append(args, image), s.Command...)...); err != nil {
+	if out, err := c.container(service, flags, s.Command); err != nil {
 		c.t.Fatalf("service %s: %v\n%s", service, err, out)
 	}
 }
 
-// awaitLog waits until a service has said something.
-func (c *composed) awaitLog(service, what string) {
+// tool runs another command in a new container of a service, as `docker compose run --rm` does.
+func (c *composed) tool(service string, command ...string) (string, error) {
+	return c.container(service, []string{"--rm"}, command)
+}
+
+func (c *composed) container(service string, flags, command []string) (string, error) {
+	image := c.file.Services[service].Image
+	if name, ok := strings.CutPrefix(image, "${KAFKA_IMAGE:-"); ok {
+		image = strings.TrimSuffix(name, "}")
+	}
+	return c.docker(slices.Concat([]string{"run", "--network", "host", "--label", c.label}, c.hosts, flags, []string{image}, command)...)
+}
+
+// logs is what a service has said.
+func (c *composed) logs(service string) string {
 	c.t.Helper()
-	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
-		said, err := c.docker("logs", c.name(service))
-		if err != nil || time.Now().After(end) {
-			c.t.Fatalf("%s does not say %q: %v\n%s", service, what, err, said)
-		}
-		if strings.Contains(said, what) {
+	said, err := c.docker("logs", c.name(service))
+	must(c.t, err)
+	return said
+}
+
+// await asks again and again until the answer is no error, and ends the test if a service ends or it takes too long.
+func (c *composed) await(what string, services []string, ask func() error) {
+	c.t.Helper()
+	for end := time.Now().Add(4 * time.Minute); ; time.Sleep(500 * time.Millisecond) {
+		err := ask()
+		if err == nil {
 			return
+		}
+		late := time.Now().After(end)
+		for _, s := range services {
+			running, inspect := c.docker("inspect", "--format", "{{.State.Running}}", c.name(s))
+			if late || inspect != nil || strings.TrimSpace(running) != "true" {
+				c.t.Errorf("%s runs: %s, %v; it said\n%s", s, strings.TrimSpace(running), inspect, c.logs(s))
+				late = true
+			}
+		}
+		if late {
+			c.t.Fatalf("%s: %v", what, err)
 		}
 	}
 }
 
+// describedByLeader asks for the quorum through the proxy, each listener until that of the leader answers: all three must
+// vote, and have what is committed but for what was added just now.
+func describedByLeader(ctx context.Context) error {
+	var all []error
+	for port := 9091; port <= 9093; port++ {
+		p, err := describeQuorum(ctx, fmt.Sprintf("127.0.0.1:%d", port))
+		switch {
+		case err != nil:
+		case p.ErrorCode != 0:
+			err = errors.New(kraft.ErrorCode(p.ErrorCode).String())
+		case len(p.CurrentVoters) != 3 || p.HighWatermark < 1:
+			err = fmt.Errorf("leader %d has %d voters and high watermark %d", p.LeaderID, len(p.CurrentVoters), p.HighWatermark)
+		default:
+			for _, v := range p.CurrentVoters {
+				if v.LogEndOffset < p.HighWatermark-20 {
+					err = errors.Join(err, fmt.Errorf("voter %d is at offset %d of %d", v.ReplicaID, v.LogEndOffset, p.HighWatermark))
+				}
+			}
+			return err
+		}
+		all = append(all, fmt.Errorf("port %d: %w", port, err))
+	}
+	return errors.Join(all...)
+}
+
+func describeQuorum(ctx context.Context, address string) (*kmsg.DescribeQuorumResponseTopicPartition, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	a, err := kafka.DialAdmin(ctx, address, "compose")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = a.Close() }() // connections alone
+	req := kmsg.NewPtrDescribeQuorumRequest()
+	topic := kmsg.NewDescribeQuorumRequestTopic()
+	topic.Topic, topic.Partitions = wire.MetadataTopic, []kmsg.DescribeQuorumRequestTopicPartition{kmsg.NewDescribeQuorumRequestTopicPartition()}
+	req.Version, req.Topics = 2, []kmsg.DescribeQuorumRequestTopic{topic}
+	resp, err := a.Request(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	d := resp.(*kmsg.DescribeQuorumResponse)
+	if d.ErrorCode != 0 || len(d.Topics) != 1 || len(d.Topics[0].Partitions) != 1 {
+		return nil, fmt.Errorf("answer %+v", d)
+	}
+	return &d.Topics[0].Partitions[0], nil
+}
+
+// toldCommand is the command with which the example lets people look at the quorum, as its service and arguments.
+func toldCommand(t *testing.T) (service string, args []string) {
+	t.Helper()
+	text, err := os.ReadFile("compose/compose.yaml")
+	must(t, err)
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, "#   docker compose run --rm --no-deps "); ok {
+			words := strings.Fields(rest)
+			return words[0], words[1:]
+		}
+	}
+	t.Fatal("compose.yaml does not say how to look at the quorum")
+	return "", nil
+}
+
+var describedVoters = regexp.MustCompile(`(?m)^LeaderId:\s+[123]\n(?s:.*)^CurrentVoters:\s+\[.*"id": 1,.*"id": 2,.*"id": 3,.*\]$`)
+
 // TestCompose_ElectsBehindUnderstudy runs the example as it is written.
 func TestCompose_ElectsBehindUnderstudy(t *testing.T) {
 	kafkaImages(t)
-	c := &composed{t: t, file: readCompose(t), suffix: fmt.Sprint("-", os.Getpid())}
+	c := &composed{t: t, file: readCompose(t), suffix: fmt.Sprint("-", os.Getpid()), label: container.DirLabel + "=" + t.ArtifactDir()}
 	services := slices.Sorted(maps.Keys(c.file.Services))
 	for _, s := range services {
 		c.hosts = append(c.hosts, "--add-host", s+":127.0.0.1")
@@ -135,11 +239,16 @@ func TestCompose_ElectsBehindUnderstudy(t *testing.T) {
 			_, _ = c.docker("rm", "--force", "--volumes", c.name(s)) // those that were not run do not exist
 		}
 		for v := range c.file.Volumes {
-			if out, err := c.docker("volume", "rm", "--force", "understudy-"+c.suffix+"-"+v); err != nil {
+			if out, err := c.docker("volume", "rm", "--force", c.volume(v)); err != nil {
 				t.Errorf("remove volume %s: %v: %s", v, err, out)
 			}
 		}
 	})
+	for v := range c.file.Volumes {
+		if out, err := c.docker("volume", "create", "--label", c.label, c.volume(v)); err != nil {
+			t.Fatalf("volume %s: %v\n%s", v, err, out)
+		}
+	}
 	for _, s := range services {
 		if strings.HasPrefix(s, "format-") {
 			c.run(s)
@@ -151,18 +260,25 @@ func TestCompose_ElectsBehindUnderstudy(t *testing.T) {
 			c.run(s, "--detach")
 		}
 	}
-	c.awaitLog("understudy", "first high watermark")
-	for _, s := range services {
-		if strings.HasPrefix(s, "kafka-") {
-			c.awaitLog(s, "finished catching up to the current high water mark")
+	running := slices.DeleteFunc(slices.Clone(services), func(s string) bool { return strings.HasPrefix(s, "format-") })
+	c.await("the leader describes three voters that keep up", running, func() error { return describedByLeader(t.Context()) })
+	kafkas, command := toldCommand(t)
+	c.await("Kafka's own tool describes the quorum", running, func() error {
+		out, err := c.tool(kafkas, command...)
+		if err == nil && !describedVoters.MatchString(out) {
+			err = fmt.Errorf("it says\n%s", out)
+		}
+		return err
+	})
+	for _, s := range running {
+		if strings.HasPrefix(s, "kafka-") && !strings.Contains(c.logs(s), "Completed transition to") {
+			t.Errorf("%s does not log what it does:\n%s", s, c.logs(s))
 		}
 	}
 	if out, err := c.docker("stop", "--time", "30", c.name("understudy")); err != nil {
 		t.Fatalf("stop understudy: %v\n%s", err, out)
 	}
-	said, err := c.docker("logs", c.name("understudy"))
-	must(t, err)
-	if !strings.Contains(said, "\nCONFORMS: judged ") {
+	if said := c.logs("understudy"); !strings.Contains(said, "\nCONFORMS: judged ") {
 		t.Errorf("understudy said\n%s", said)
 	}
 }

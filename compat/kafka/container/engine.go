@@ -25,6 +25,10 @@ import (
 // ErrNoEngine says that no container engine answers.
 var ErrNoEngine = errors.New("no container engine answers")
 
+// DirLabel is on each container of a quorum: the directory of the quorum. By it whoever runs tests can remove what a test
+// that was killed has left: docker ps --all --filter label=understudy.dir
+const DirLabel = "understudy.dir"
+
 // engine runs the classes of one image. It is the kafka.Dist of every node.
 type engine struct {
 	provider   *testcontainers.DockerProvider
@@ -122,6 +126,7 @@ func (e *engine) create(ctx context.Context, jvm kafka.JVM, class string, args .
 		Image:      e.image,
 		Entrypoint: e.entrypoint,
 		Cmd:        slices.Concat(jvm.Arguments(e.release, e.dir), []string{class}, args),
+		Labels:     map[string]string{DirLabel: e.dir},
 		// Kafka's scripts write logs of their own beside the download, where this user may not.
 		Env: map[string]string{"LOG_DIR": e.dir, "KAFKA_HEAP_OPTS": " ", "KAFKA_JVM_PERFORMANCE_OPTS": " "},
 		ConfigModifier: func(c *dockercontainer.Config) {

@@ -32,7 +32,8 @@ type Node struct {
 	Outgoing secure.Config
 	Incoming map[string]secure.Config
 
-	Ignored []string // properties of the file that this program does nothing about, sorted
+	Ignored  []string          // properties of the file that this program does nothing about, sorted
+	Settings map[string]string // all that stands in the file
 }
 
 // MetadataLog is what metadata.* says.
@@ -111,7 +112,7 @@ func (s *source) node() (*Node, error) {
 	if s.err != nil {
 		return nil, s.err
 	}
-	n.Ignored = s.ignored()
+	n.Ignored, n.Settings = s.ignored(), s.values
 	return n, nil
 }
 

@@ -15,6 +15,7 @@ const (
 	keyDescribeACLs               int16 = 29
 	keyCreateACLs                 int16 = 30
 	keyDeleteACLs                 int16 = 31
+	keyDescribeConfigs            int16 = 32
 	keyAlterConfigs               int16 = 33
 	keyCreatePartitions           int16 = 37
 	keyCreateDelegationToken      int16 = 38
@@ -40,7 +41,7 @@ type api struct {
 }
 
 // apis are what Kafka's controllers list besides ApiVersions and the raft layer. Brokers offer to their clients what the active
-// controller lists, so nothing that brokers forward may be missing. DescribeConfigs, which needs the whole metadata, is left out.
+// controller lists, so nothing that brokers forward may be missing.
 var apis = []api{
 	{key: wire.KeySaslHandshake, max: 1},
 	{key: keyCreateTopics, min: 2, max: 7},
@@ -48,6 +49,7 @@ var apis = []api{
 	{key: keyDescribeACLs, min: 1, max: 3},
 	{key: keyCreateACLs, min: 1, max: 3},
 	{key: keyDeleteACLs, min: 1, max: 3},
+	{key: keyDescribeConfigs, min: 1, max: 4},
 	{key: keyAlterConfigs, max: 2},
 	{key: wire.KeySaslAuthenticate, max: 2},
 	{key: keyCreatePartitions, max: 3},

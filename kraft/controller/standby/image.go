@@ -14,6 +14,7 @@ import (
 
 // Types of the metadata records that matter here (Kafka: MetadataRecordType).
 const (
+	configuration        = 4
 	featureLevel         = 12
 	beginTransaction     = 23
 	endTransaction       = 24
@@ -39,16 +40,19 @@ type image struct {
 	epoch       kraft.Epoch  // of the last batch
 	features    map[string]int16
 	controllers map[kraft.NodeID]registration
+	settings    map[string]map[string]string // dynamic ones of brokers, by their ids; "": of all
 
 	before *image // while a metadata transaction is open: what is shown meanwhile (KIP-868)
 }
 
 func newImage() *image {
-	return &image{offset: -1, features: map[string]int16{}, controllers: map[kraft.NodeID]registration{}}
+	return &image{offset: -1, features: map[string]int16{}, controllers: map[kraft.NodeID]registration{}, settings: map[string]map[string]string{}}
 }
 
 func (m *image) clone() *image {
-	return &image{offset: m.offset, epoch: m.epoch, features: maps.Clone(m.features), controllers: maps.Clone(m.controllers), before: m.before}
+	c := *m
+	c.features, c.controllers, c.settings = maps.Clone(m.features), maps.Clone(m.controllers), maps.Clone(m.settings)
+	return &c
 }
 
 // shown is the image without an open transaction.
@@ -89,6 +93,8 @@ func interesting(value []byte) bool {
 		return false
 	}
 	switch value[1] {
+	case configuration:
+		return len(value) > 3 && value[3] == brokerResource
 	case featureLevel, beginTransaction, endTransaction, abortTransaction, registerController, unregisterController:
 		return true
 	}
@@ -114,6 +120,8 @@ func (m *image) record(value []byte) {
 				delete(m.features, f.Name)
 			}
 		}
+	case configuration:
+		m.configure(&r)
 	case beginTransaction:
 		m.before = m.clone()
 	case endTransaction:
@@ -132,6 +140,26 @@ func (m *image) record(value []byte) {
 			delete(m.controllers, c.ControllerID)
 		}
 	}
+}
+
+// configure takes a ConfigRecord of a broker or of all of them. Images that were made before share the settings of a name, so they are copied.
+func (m *image) configure(r *wire.MetadataRecord) {
+	var c struct {
+		ResourceName string
+		Name         string
+		Value        *string
+	}
+	if !decode(r, &c) {
+		return
+	}
+	of := maps.Clone(m.settings[c.ResourceName])
+	if of == nil {
+		of = map[string]string{}
+	}
+	if delete(of, c.Name); c.Value != nil {
+		of[c.Name] = *c.Value
+	}
+	m.settings[c.ResourceName] = of
 }
 
 func (m *image) register(r *wire.MetadataRecord) {

@@ -30,6 +30,7 @@ type Config struct {
 	Endpoints    []Endpoint        // where clients reach the node
 	ListenerName string            // of the channel between controllers, in upper case
 	Dialer       controller.Dialer // to the active controller
+	Settings     map[string]string // of the property file
 
 	// Snapshots are made where Node is a *controller.Controller.
 	Snapshots Snapshots
@@ -77,6 +78,8 @@ func (s *Standby) Handle(_ context.Context, r *controller.Request) ([]byte, erro
 	switch r.Key {
 	case wire.KeyDescribeCluster:
 		return s.describeCluster(r)
+	case keyDescribeConfigs:
+		return s.describeConfigs(r)
 	case wire.KeySaslHandshake, wire.KeySaslAuthenticate: // the time for them is before the first request of another kind
 		return refuse(r.Key, r.Version, r.Body, kraft.IllegalSaslState)
 	case keyDescribeDelegationToken, keyDescribeUserSCRAM: // listed by Kafka's controllers, which have no handler for them

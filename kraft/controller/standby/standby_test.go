@@ -68,6 +68,8 @@ func sample(key, version int16) []byte {
 		q.Topics = []kmsg.CreatePartitionsRequestTopic{{Topic: "a", Count: 2}}
 	case *kmsg.ElectLeadersRequest:
 		q.Topics = []kmsg.ElectLeadersRequestTopic{{Topic: "a", Partitions: []int32{0}}}
+	case *kmsg.DescribeConfigsRequest:
+		q.Resources = []kmsg.DescribeConfigsRequestResource{{ResourceType: 2, ResourceName: "a"}}
 	case *kmsg.AlterConfigsRequest:
 		q.Resources = []kmsg.AlterConfigsRequestResource{{ResourceType: 2, ResourceName: "a"}}
 	case *kmsg.IncrementalAlterConfigsRequest:

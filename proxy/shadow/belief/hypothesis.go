@@ -215,8 +215,11 @@ func (h *hypothesis) fingerprint() fingerprint {
 	}
 	f.a += h.slots()
 	f.word(uint64(len(h.asked)) | uint64(len(h.open))<<32)
-	return fingerprint{f.a, f.b, uint64(h.surprises) | uint64(h.early)<<8}
+	return fingerprint{f.a, f.b, uint64(h.surprises)}
 }
+
+// eased takes over from an equal hypothesis that it was come to with fewer steps that nothing asked for. They bound the search, not what is true.
+func (h *hypothesis) eased(o *hypothesis) { h.early = min(h.early, o.early) }
 
 // admit takes over from an equal hypothesis what it explains besides: requests that may yet leave though their answers no longer
 // count, and answers. It reports whether there were any that it did not have.

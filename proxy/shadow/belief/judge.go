@@ -105,11 +105,14 @@ func (j *judge) explain(set []*hypothesis, x *crossing, e effort) (next []*hypot
 			j.lossy()
 			continue
 		}
-		j.absorb(h)
 		var ok bool
+		over := j.over(h, x)
+		if !over {
+			j.absorb(h)
+		}
 		j.extended = false
 		next, ok = j.accept(next, h, x)
-		if j.solid = j.solid || ok; ok && !j.extended {
+		if j.solid = j.solid || ok; ok && !j.extended || over {
 			j.done(h)
 			continue
 		}
@@ -122,6 +125,18 @@ func (j *judge) explain(set []*hypothesis, x *crossing, e effort) (next []*hypot
 	}
 	j.release()
 	return next
+}
+
+// over reports whether the node is past the epoch that a message tells: whatever it does from then on, it writes no more of it.
+func (j *judge) over(h *hypothesis, x *crossing) bool {
+	if h.m.QuorumState().Epoch <= x.said.epoch || x.said.wrong {
+		return false
+	}
+	switch x.key {
+	case wire.KeyVote, wire.KeyBeginQuorumEpoch, wire.KeyEndQuorumEpoch, wire.KeyFetch:
+		return !x.reply || x.said.top == kraft.None
+	}
+	return !x.reply
 }
 
 // emptied is the map without its entries. One that has grown large is dropped: to clear it costs as much as it can hold.
@@ -148,13 +163,15 @@ func (j *judge) enqueue(n *hypothesis) {
 	case known == nil:
 	case known.queued:
 		known.admit(n, true)
+		known.eased(n)
 		j.free(n)
 		return
-	case !known.admit(n, false):
+	case known.early <= n.early && !known.admit(n, false):
 		j.free(n)
 		return
 	default:
 		n.admit(known, true)
+		n.eased(known)
 	}
 	n.queued = true
 	j.seen[key] = n
@@ -177,6 +194,7 @@ func (j *judge) keep(set []*hypothesis, h *hypothesis) []*hypothesis {
 	key := h.fingerprint()
 	if known := j.accepted[key]; known != nil {
 		known.admit(h, true)
+		known.eased(h)
 		j.free(h)
 		return set
 	}

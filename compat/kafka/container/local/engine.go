@@ -56,7 +56,7 @@ func startEngine(ctx context.Context, dir string) (*daemon, error) {
 	if err := os.Setenv("DOCKER_HOST", socket); err != nil {
 		return nil, errors.Join(err, d.stop())
 	}
-	for end := time.Now().Add(30 * time.Second); !answers(ctx); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); !answers(ctx); time.Sleep(100 * time.Millisecond) {
 		if p.Ended() || time.Now().After(end) || ctx.Err() != nil {
 			said, _ := os.ReadFile(log.Name())
 			return nil, errors.Join(fmt.Errorf("dockerd does not come up here:\n%s", child.Tail(string(said), 8)), d.stop())

@@ -68,11 +68,36 @@ var top = filepath.Join("..", "..", "..")
 
 func build(ctx context.Context, tag, dockerfile, dir string) error {
 	say("building image %s", tag)
+	if err := letAllRead(dir); err != nil {
+		return fmt.Errorf("context of image %s: %w", tag, err)
+	}
 	cmd := exec.CommandContext(ctx, "docker", "build", "--quiet", "--tag", tag, "--file", dockerfile, dir)
 	if exec.CommandContext(ctx, "docker", "buildx", "version").Run() != nil {
 		cmd.Env = append(os.Environ(), "DOCKER_BUILDKIT=0") // Debian's docker.io has no buildx
 	}
 	return run(cmd)
+}
+
+// letAllRead lets everybody read what lies in a directory, and run what its owner may. A file in an image keeps its mode, belongs
+// to root there, and is read by a user of the image: the umask of whoever builds it must not count.
+func letAllRead(dir string) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.Type()&fs.ModeSymlink != 0 {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		mode := info.Mode() | 0o444
+		if d.IsDir() || mode&0o100 != 0 {
+			mode |= 0o111
+		}
+		if mode == info.Mode() {
+			return nil
+		}
+		return os.Chmod(path, mode)
+	})
 }
 
 // runtimeRoot makes a root file system with a Java runtime and the libraries of this machine that it needs.

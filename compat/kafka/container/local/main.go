@@ -55,7 +55,14 @@ func work(ctx context.Context, buildOnly bool, match string) (err error) {
 	if err := buildAll(ctx, filepath.Join(dir, "context")); err != nil || buildOnly {
 		return err
 	}
-	return test(ctx, d != nil, match)
+	out := filepath.Join(dir, "out")
+	if err := os.Mkdir(out, 0o755); err != nil {
+		return err
+	}
+	if d == nil { // an engine of our own ends with its containers
+		defer func() { err = errors.Join(err, removeLeftovers(out)) }()
+	}
+	return test(ctx, d != nil, match, out)
 }
 
 func buildAll(ctx context.Context, dir string) error {
@@ -73,10 +80,10 @@ func buildAll(ctx context.Context, dir string) error {
 	return nil
 }
 
-// test runs the tests of this module against the images. An engine of our own has no bridge, and cannot pull, so there
+// test runs the tests of this module against the images; the directories of their quorums are in out. An engine of our own has no bridge, and cannot pull, so there
 // is no reaper: that engine ends with its containers.
-func test(ctx context.Context, own bool, match string) error {
-	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-v", "-timeout", "15m", "-run", match, ".")
+func test(ctx context.Context, own bool, match, out string) error {
+	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-v", "-timeout", "30m", "-run", match, "-artifacts", "-outputdir", out, ".")
 	cmd.Env = append(os.Environ(), "UNDERSTUDY_IMAGES="+strings.Join(images, ","))
 	if own {
 		cmd.Env = append(cmd.Env, "TESTCONTAINERS_RYUK_DISABLED=true")
