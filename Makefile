@@ -5,7 +5,7 @@ VERSION  ?= dev
 LDFLAGS   = -X github.com/understudy-kafka/understudy/internal/build.Version=$(VERSION)
 GOLANGCI  = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help build demo test test-short test-explore test-kafka test-matrix conform-matrix oracle oracle-coverage soak-oracle soak bench bench-proxy bench-check bench-etcd bench-mixed lint generate clean test-live test-sim test-pages test-mixed test-containers test-replay images soak-sim bench-sim
+.PHONY: help build demo test test-short test-explore test-kafka test-matrix conform-matrix oracle oracle-coverage soak-oracle soak bench bench-proxy bench-check bench-etcd bench-mixed lint generate clean test-live test-sim test-pages test-mixed test-storm test-containers test-replay images soak-sim bench-sim
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -38,6 +38,11 @@ test-pages: ## the HTML pages, drawn by a real Chromium; installs it with apt wh
 test-mixed: ## our nodes in quorums of real controllers of all builds: elections, hand-over, voters changed by Kafka's tools (half an hour)
 	$(GO) run ./internal/need/cmd java javac mvn
 	UNDERSTUDY_MIXED=1 UNDERSTUDY_MATRIX=1 $(GO) test -count=1 -timeout 90m -run 'Kafka|Matrix' ./compat/mixed
+
+test-storm: ## 200 SIGKILLs of three nodes of ours under load, then 50 in a quorum with two controllers of Kafka 4.4.0; make test-matrix has the 200 (<= 10 min)
+	$(GO) run ./internal/need/cmd java javac mvn
+	UNDERSTUDY_MATRIX=1 $(GO) test -count=1 -v -timeout 20m -run 'Storm' ./kraft/controller
+	UNDERSTUDY_MIXED=1 UNDERSTUDY_MATRIX=1 $(GO) test -count=1 -v -timeout 35m -run 'KilledNodes' ./compat/mixed
 
 test-containers: ## quorums of containers, Kafka 4.0.0 and 4.4.0, behind the proxy: builds the images without a registry, starts a container engine when root and none runs (<= 6 min)
 	$(GO) run ./internal/need/cmd java javac mvn

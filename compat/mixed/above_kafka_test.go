@@ -2,6 +2,7 @@ package mixed
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -30,6 +31,7 @@ func TestMatrix_OursStandsByAsAControllerOfKafka(t *testing.T) {
 			must(t, q.WaitReady(ctx))
 			sameVersions(ctx, t, q.Quorum)
 			sameControllers(ctx, t, q.Quorum)
+			sameRefusal(ctx, t, q.Quorum)
 			if release == "4.4.0" { // each tool is a JVM
 				toolsAskOurs(ctx, t, q.Quorum)
 				q.outlives()
@@ -50,9 +52,6 @@ func ask[T kmsg.Response](ctx context.Context, t *testing.T, n kafka.Node, req k
 	return resp.(T)
 }
 
-// describeConfigs needs the whole metadata, so ours does not list it.
-const describeConfigs = 32
-
 func sameVersions(ctx context.Context, t *testing.T, q *kafka.Quorum) {
 	t.Helper()
 	versions := func(id kraft.NodeID) (apis, finalized, supported map[string]string) {
@@ -72,7 +71,6 @@ func sameVersions(ctx context.Context, t *testing.T, q *kafka.Quorum) {
 		return apis, finalized, supported
 	}
 	theirs, theirFinalized, theirSupported := versions(1)
-	delete(theirs, wire.Name(describeConfigs))
 	mine, finalized, supported := versions(ours)
 	if !maps.Equal(theirs, mine) {
 		for _, name := range slices.Sorted(maps.Keys(theirs)) {
@@ -120,8 +118,56 @@ func sameControllers(ctx context.Context, t *testing.T, q *kafka.Quorum) {
 	}
 }
 
+// sameRefusal asks who does not lead to describe the quorum.
+func sameRefusal(ctx context.Context, t *testing.T, q *kafka.Quorum) {
+	t.Helper()
+	req := kmsg.NewPtrDescribeQuorumRequest()
+	req.Topics = []kmsg.DescribeQuorumRequestTopic{{Topic: "__cluster_metadata", Partitions: []kmsg.DescribeQuorumRequestTopicPartition{{}}}}
+	said := map[bool]string{} // by ours, or not
+	for ctx.Err() == nil && len(said) < 2 {
+		for _, id := range q.Controllers() {
+			if r := ask[*kmsg.DescribeQuorumResponse](ctx, t, q.Node(id), req, 2); r.Topics[0].Partitions[0].ErrorCode != 0 {
+				text, err := json.Marshal(r)
+				must(t, err)
+				said[id == ours] = string(text)
+			}
+		}
+		if len(said) < 2 { // ours leads
+			time.Sleep(100 * time.Millisecond)
+		}
+	}
+	if said[true] != said[false] {
+		t.Errorf("who does not lead describes the quorum as\n%s\nours as\n%s", said[false], said[true])
+	}
+}
+
+// setForAll changes a dynamic setting of all brokers and controllers, and waits until ours knows it.
+func setForAll(ctx context.Context, t *testing.T, q *kafka.Quorum, name, value string) {
+	t.Helper()
+	config := kmsg.NewIncrementalAlterConfigsRequestResourceConfig()
+	config.Name, config.Value = name, &value
+	set := kmsg.NewPtrIncrementalAlterConfigsRequest()
+	set.Resources = []kmsg.IncrementalAlterConfigsRequestResource{{ResourceType: kmsg.ConfigResourceTypeBroker, Configs: []kmsg.IncrementalAlterConfigsRequestResourceConfig{config}}}
+	get := kmsg.NewPtrDescribeConfigsRequest()
+	get.Resources = []kmsg.DescribeConfigsRequestResource{{ResourceType: kmsg.ConfigResourceTypeBroker, ConfigNames: []string{name}}}
+	until(ctx, t, func() (any, bool) {
+		for _, id := range q.Controllers() { // one of them is active
+			if r := ask[*kmsg.IncrementalAlterConfigsResponse](ctx, t, q.Node(id), set, 1); r.Resources[0].ErrorCode == 0 {
+				return r, true
+			}
+		}
+		return "no controller is active", false
+	})
+	until(ctx, t, func() (any, bool) {
+		r := ask[*kmsg.DescribeConfigsResponse](ctx, t, q.Node(ours), get, 4)
+		c := r.Resources[0].Configs
+		return r, len(c) == 1 && c[0].Value != nil && *c[0].Value == value
+	})
+}
+
 func toolsAskOurs(ctx context.Context, t *testing.T, q *kafka.Quorum) {
 	t.Helper()
+	setForAll(ctx, t, q, "log.retention.ms", "7777777")
 	for _, tool := range []struct {
 		class string
 		args  []string
@@ -131,6 +177,8 @@ func toolsAskOurs(ctx context.Context, t *testing.T, q *kafka.Quorum) {
 		{"org.apache.kafka.tools.MetadataQuorumCommand", []string{"describe", "--replication"}, "Follower"},
 		{"org.apache.kafka.tools.FeatureCommand", []string{"describe"}, "metadata.version"},
 		{"org.apache.kafka.tools.ClusterTool", []string{"cluster-id"}, q.ClusterID},
+		{"org.apache.kafka.tools.ConfigCommand", []string{"--describe", "--entity-type", "brokers", "--entity-name", "3", "--all"}, "controller.listener.names=CONTROLLER"},
+		{"org.apache.kafka.tools.ConfigCommand", []string{"--describe", "--entity-type", "brokers"}, "log.retention.ms=7777777"},
 		{"org.apache.kafka.tools.ClusterTool", []string{"list-endpoints"}, "controller"},
 	} {
 		args := slices.Concat([]string{"--bootstrap-controller", q.Node(ours).Listener}, tool.args)

@@ -42,7 +42,11 @@ func (c *cast) has(id kraft.NodeID) (flags []string, ok bool) {
 }
 
 func (c *cast) source(t testing.TB) kafka.Source {
-	kafkas := kafka.DefaultSource("", func(text string) { t.Log(text) })
+	return c.over(kafka.DefaultSource("", func(text string) { t.Log(text) }))
+}
+
+// over is a source whose nodes are ours where the cast says so.
+func (c *cast) over(kafkas kafka.Source) kafka.Source {
 	return func(ctx context.Context, release kafka.Release) (kafka.Dist, error) {
 		d, err := kafkas(ctx, release)
 		return &castDist{Dist: d, cast: c}, err

@@ -2,6 +2,7 @@ package mixed
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -28,7 +29,7 @@ func dialFaults(path string) *faults {
 	}}}}
 }
 
-func (f *faults) do(ctx context.Context, t *testing.T, method, body string) {
+func (f *faults) do(ctx context.Context, t *testing.T, method, body string) []byte {
 	t.Helper()
 	req, err := http.NewRequestWithContext(ctx, method, "http://proxy/faults", strings.NewReader(body))
 	must(t, err)
@@ -40,6 +41,34 @@ func (f *faults) do(ctx context.Context, t *testing.T, method, body string) {
 	if resp.StatusCode/100 != 2 {
 		t.Fatalf("%s %q: %s: %s", method, body, resp.Status, text)
 	}
+	return text
+}
+
+// taken is how many frames the rules in force have taken.
+func (f *faults) taken(ctx context.Context, t *testing.T) (n uint64) {
+	t.Helper()
+	var list []struct{ Taken uint64 }
+	must(t, json.Unmarshal(f.do(ctx, t, http.MethodGet, ""), &list))
+	for _, rule := range list {
+		n += rule.Taken
+	}
+	return n
+}
+
+// disturbed is a quorum behind a witness that takes fault rules. Nothing of the quorum runs yet.
+func disturbed(t *testing.T, limit time.Duration, cfg kafka.Config) (*loaded, *faults) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "faults") //nolint:usetesting // the path of a socket must be short
+	must(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	control := filepath.Join(dir, "faults")
+	q := &loaded{quorum: &quorum{t: t, ctx: kafkatest.Deadline(t, limit), ours: []kraft.NodeID{ours}}}
+	cfg.Proxied = true
+	q.Quorum = kafkatest.New(t, cfg)
+	q.witness = startWitness(t, q.Quorum, "--control", "unix:"+control)
+	f := dialFaults(control)
+	t.Cleanup(f.CloseIdleConnections)
+	return q, f
 }
 
 // chaos is a mixed quorum to which bad things happen.
@@ -56,23 +85,14 @@ type chaos struct {
 func startChaos(t *testing.T, limit time.Duration) *chaos {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	dir, err := os.MkdirTemp("", "chaos") //nolint:usetesting // the path of a socket must be short
-	must(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	control := filepath.Join(dir, "faults")
-	q := &loaded{quorum: &quorum{t: t, ctx: kafkatest.Deadline(t, limit), ours: []kraft.NodeID{ours}}}
-	q.Quorum = kafkatest.New(t, kafka.Config{
-		Release: kafka.MustRelease("4.4.0"), Voters: kafka.Dynamic, Brokers: 1, Proxied: true, Timeouts: quick, Source: source(t, ours, observer),
+	q, faults := disturbed(t, limit, kafka.Config{
+		Release: kafka.MustRelease("4.4.0"), Voters: kafka.Dynamic, Brokers: 1, Timeouts: quick, Source: source(t, ours, observer),
 	})
-	q.witness = startWitness(t, q.Quorum, "--control", "unix:"+control)
 	must(t, q.Start(q.ctx, append(q.Controllers(), observer)...))
 	q.ready()
 	q.load = startLoad(q.ctx, q.Quorum)
 	t.Cleanup(func() { q.load.end() })
-	c := &chaos{
-		loaded: q, dice: rand.New(rand.NewPCG(seed, 0)), faults: dialFaults(control), votes: map[kraft.NodeID]map[kraft.Epoch]kraft.ReplicaKey{}, done: map[string]int{},
-	}
-	t.Cleanup(c.faults.CloseIdleConnections)
+	c := &chaos{loaded: q, dice: rand.New(rand.NewPCG(seed, 0)), faults: faults, votes: map[kraft.NodeID]map[kraft.Epoch]kraft.ReplicaKey{}, done: map[string]int{}}
 	return c
 }
 

@@ -29,12 +29,10 @@ func segments(t *testing.T, n kafka.Node) []string {
 func dumpsAgree(t *testing.T, q *quorum, watermark kraft.Offset) {
 	t.Helper()
 	const theirs = kraft.NodeID(1)
-	class := q.Node(theirs).Release.DumpLogSegmentsClass()
-	dump := func(id kraft.NodeID) string {
-		out, err := q.Tool(q.ctx, class, "--cluster-metadata-decoder", "--files", strings.Join(segments(t, q.Node(id)), ","))
-		must(t, err)
-		return batchLines(t, out, watermark)
-	}
+	both := append(segments(t, q.Node(theirs)), segments(t, q.Node(ours))...)
+	out, err := q.Tool(q.ctx, q.Node(theirs).Release.DumpLogSegmentsClass(), "--cluster-metadata-decoder", "--files", strings.Join(both, ","))
+	must(t, err)
+	dump := func(id kraft.NodeID) string { return batchLines(t, filesOf(out, q.Node(id)), watermark) }
 	want := dump(theirs)
 	sameLines(t, "DumpLogSegments of the log of ours", dump(ours), want)
 	if q.Node(theirs).Release == kafka.MustRelease("4.4.0") { // whose lines ours are
@@ -43,6 +41,21 @@ func dumpsAgree(t *testing.T, q *quorum, watermark kraft.Offset) {
 		sameLines(t, "understudy dump of the log of Kafka", batchLines(t, out, watermark), want)
 	}
 	t.Logf("%d lines of DumpLogSegments are the same", strings.Count(want, "\n"))
+}
+
+// filesOf is what DumpLogSegments, a process of a second or more, has printed of the files of one node.
+func filesOf(dump string, n kafka.Node) string {
+	var b strings.Builder
+	of := false
+	for l := range strings.Lines(dump) {
+		if file, ok := strings.CutPrefix(l, "Dumping "); ok {
+			of = strings.HasPrefix(file, n.DataDir+string(filepath.Separator))
+		}
+		if of {
+			b.WriteString(l)
+		}
+	}
+	return b.String()
 }
 
 // batchLines are the lines of the batches before an offset.

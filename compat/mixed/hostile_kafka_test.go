@@ -190,11 +190,11 @@ func fetchSnapshot(replica int32, position int64, topics bool) *kmsg.FetchSnapsh
 	return r
 }
 
-// hostile are what a peer may send to a leader of the epoch.
-func hostile(epoch kraft.Epoch) map[string][]byte {
+// hostile are what a peer may send to a node that knows a leader of the epoch.
+func hostile(epoch kraft.Epoch, own int32) map[string][]byte {
 	other := "another-cluster"
 	update := kmsg.NewPtrUpdateRaftVoterRequest()
-	update.VoterID, update.CurrentLeaderEpoch = 1, int32(epoch)
+	update.VoterID, update.CurrentLeaderEpoch = own, int32(epoch)
 	all := map[string][]byte{
 		"garbage":               bytes.Repeat([]byte{0xa5}, 4096),
 		"frame of garbage":      frame(bytes.Repeat([]byte{0xa5}, 4096)...),
@@ -213,14 +213,14 @@ func hostile(epoch kraft.Epoch) map[string][]byte {
 		"P2 Begin":              encode(begin(epoch, 99), 1),
 		"P2 End":                encode(end(epoch, 99), 1),
 		"P3 Begin":              encode(begin(epoch+1, 99), 1),
-		"P4 Begin":              encode(begin(epoch+1, 1), 1),
-		"P4 End":                encode(end(epoch+1, 1), 1),
-		"own vote":              encode(vote(epoch+1, 1, 1<<40, nil), 1),
+		"P4 Begin":              encode(begin(epoch+1, own), 1),
+		"P4 End":                encode(end(epoch+1, own), 1),
+		"own vote":              encode(vote(epoch+1, own, 1<<40, nil), 1),
 		"P7 FetchSnapshot":      encode(fetchSnapshot(9, 0, false), 1),
-		"own FetchSnapshot":     encode(fetchSnapshot(1, 0, true), 1),
+		"own FetchSnapshot":     encode(fetchSnapshot(own, 0, true), 1),
 		"far FetchSnapshot":     encode(fetchSnapshot(9, 1<<40, true), 1),
 		"below FetchSnapshot":   encode(fetchSnapshot(9, -1, true), 1),
-		"own Fetch":             encode(fetch(epoch, 1, 0, nil), 17),
+		"own Fetch":             encode(fetch(epoch, own, 0, nil), 17),
 		"Fetch far ahead":       encode(fetch(epoch, 9, 1<<60, nil), 17),
 		"Fetch from below":      encode(fetch(epoch, 9, -5, nil), 17),
 		"own UpdateRaftVoter":   encode(update, 0),
@@ -241,21 +241,8 @@ func TestKafka_HostilePeersOfALeaderAreAnsweredOrDropped(t *testing.T) {
 	ctx := kafkatest.Deadline(t, 3*time.Minute)
 	n := startLone(t, []string{"--standalone"}, "")
 	epoch := n.waitLeads(ctx, t)
-	for name, sent := range hostile(epoch) {
-		conn, err := net.Dial("tcp", n.address)
-		must(t, err)
-		_, err = conn.Write(sent)
-		must(t, err)
-		_ = conn.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
-		head := make([]byte, 8)
-		got, err := io.ReadFull(conn, head)
-		switch {
-		case err == nil && len(sent) > 12 && !bytes.Equal(head[4:], sent[8:12]):
-			t.Errorf("%s: answered with another correlation id: % x", name, head)
-		case err != nil && got > 0:
-			t.Errorf("%s: a part of an answer: % x", name, head[:got])
-		}
-		_ = conn.Close()
+	for name, sent := range hostile(epoch, 1) {
+		strike(t, n.address, name, sent)
 		if now, err := n.leads(ctx); err != nil || now < epoch {
 			t.Errorf("after %s: epoch %d, %v", name, now, err)
 		} else if now != epoch {
@@ -272,6 +259,25 @@ func TestKafka_HostilePeersOfALeaderAreAnsweredOrDropped(t *testing.T) {
 		t.Errorf("the node took %d MB", mb)
 	}
 	n.endsInOrder(ctx, t)
+}
+
+// strike sends bytes on a connection of its own. Whoever answers them does so under their correlation id, and whole.
+func strike(t *testing.T, address, name string, sent []byte) {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	must(t, err)
+	defer func() { _ = conn.Close() }()
+	_, err = conn.Write(sent)
+	must(t, err)
+	_ = conn.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
+	head := make([]byte, 8)
+	got, err := io.ReadFull(conn, head)
+	switch {
+	case err == nil && len(sent) > 12 && !bytes.Equal(head[4:], sent[8:12]):
+		t.Errorf("%s: answered with another correlation id: % x", name, head)
+	case err != nil && got > 0:
+		t.Errorf("%s: a part of an answer: % x", name, head[:got])
+	}
 }
 
 // flood has peers that ask and never read, and peers that send a frame byte by byte.

@@ -61,7 +61,7 @@ func logSize(n kafka.Node) int64 {
 // the same directory, writes a snapshot, is stopped or killed, and Kafka's goes on. Each reads the log and the snapshots of the other.
 func TestMatrix_ADirectoryGoesFromKafkaToOursAndBack(t *testing.T) {
 	kafkatest.NeedKafka(t)
-	builds, swaps := kafkatest.Builds()[:1], 3
+	builds, swaps := kafkatest.Builds()[:1], 2
 	switch {
 	case long():
 		builds, swaps = kafkatest.Builds()[:2], 10

@@ -109,3 +109,11 @@ func holds(n kafka.Node, offset kraft.Offset) bool {
 	}
 	return false
 }
+
+// nodeLog is what a node has said.
+func nodeLog(t *testing.T, n kafka.Node) []byte {
+	t.Helper()
+	text, err := os.ReadFile(n.LogFile)
+	must(t, err)
+	return text
+}

@@ -109,6 +109,11 @@ func TestRefuse_TellsNobodyThatItLeadsItself(t *testing.T) {
 	if p := begin(epoch, leader); p.ErrorCode != 0 || p.LeaderID != 2 {
 		t.Fatalf("the leader is not followed: %+v", p)
 	}
+	vote := kraft.ReplyVote{PartitionReply: kraft.PartitionReply{LeaderID: 2, LeaderEpoch: epoch, HasEndpoint: true}, VoteGranted: true}
+	n.inLoop(t, func(l *loop) { l.spare(&vote, 2) })
+	if vote.LeaderID != kraft.NoNode || vote.HasEndpoint || vote.LeaderEpoch != epoch || !vote.VoteGranted {
+		t.Errorf("a candidate is told %+v", vote)
+	}
 	log := kraft.LogEnd{LastEpoch: epoch - 1, LastOffset: 1 << 20}
 	for id, want := range map[kraft.NodeID]int32{2: -1, 3: 2} {
 		from := q.nodes[id]

@@ -42,21 +42,22 @@ func (l *loop) reply(id kraft.RequestID, action kraft.Action) {
 	l.settle(id, endResponse(r.response))
 }
 
-// spare keeps a refusal from telling its receiver that it leads itself. Kafka says so where a node has forgotten that it led, or a stranger has
+// spare keeps an answer from telling its receiver that it leads itself, though it does not. Kafka says so where a node has forgotten that it led, or a stranger has
 // spoken in its name, and the process that hears it ends (KafkaRaftClient.maybeTransition). Without a leader it takes the epoch over, and the
 // next election heals it.
 func (l *loop) spare(action kraft.Action, receiver kraft.NodeID) {
-	p, refused := refusal(action)
-	if refused && p.LeaderID == receiver && receiver != l.id {
+	p, ok := toOneThatDoesNotLead(action)
+	if ok && p.LeaderID == receiver && receiver != l.id {
 		p.LeaderID, p.HasEndpoint = kraft.NoNode, false
 	}
 }
 
-// refusal is what an answer about the partition says, and whether it refuses what was asked.
-func refusal(action kraft.Action) (p *kraft.PartitionReply, refused bool) {
+// toOneThatDoesNotLead is what an answer says about the partition, if it goes to a node that has shown that it does not lead, by what it asks or
+// by being refused.
+func toOneThatDoesNotLead(action kraft.Action) (p *kraft.PartitionReply, ok bool) {
 	switch a := action.(type) {
 	case *kraft.ReplyVote:
-		return &a.PartitionReply, !a.VoteGranted
+		return &a.PartitionReply, true // whoever asks for a vote does not lead, and hears of its epoch even if it gets it
 	case *kraft.ReplyBeginQuorumEpoch:
 		p = &a.PartitionReply
 	case *kraft.ReplyEndQuorumEpoch:
