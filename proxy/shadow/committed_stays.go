@@ -12,13 +12,16 @@ import (
 // order of epochs, so no clock is needed. A leader of an older epoch, cut off, may still serve others there.
 //
 // A replica may be told to truncate below the cluster's watermark, if its tail was never committed; but not below the
-// watermark that it has itself: that one it states in its Fetch (v18, KIP-1166), and Kafka's follower would stop there.
+// watermark that it has itself: that one it states in its Fetch (v18, KIP-1166), and Kafka's follower would stop there. Nor can a
+// leader say that its own epoch ends below the watermark that it answered before: that epoch ends where its log does, which only grows.
 type committedStays struct {
 	store      batchStore
 	watermarks map[kraft.Epoch]knownWatermark
 	order      []kraft.Epoch
 	recent     kraft.Epoch
 	top        knownWatermark // of the recent epoch
+	newest     kraft.Epoch
+	own        rises // the watermarks that the leader of the newest epoch answered
 }
 
 type knownWatermark struct {
@@ -45,6 +48,12 @@ func (s *committedStays) observe(c *Checker, m *message) {
 	}
 	if m.hasHW && m.watermark >= 0 {
 		s.know(m)
+		if m.epoch > s.newest {
+			s.newest, s.own = m.epoch, rises{}
+		}
+		if m.epoch == s.newest {
+			s.own.of(m.when.To.Stream).add(int64(m.watermark), m.when.To, &m.ref)
+		}
 	}
 	if m.kind != KindFetchResponse || m.failed || m.err != kraft.None {
 		return
@@ -61,12 +70,29 @@ func (s *committedStays) observe(c *Checker, m *message) {
 func (s *committedStays) truncation(c *Checker, m *message) {
 	has := m.fetch.HighWatermark
 	if has == wire.NoHighWatermark || m.fetched.DivergingEnd >= has {
+		s.ownEpochEnds(c, m)
 		return
 	}
 	text := fmt.Sprintf("leader %s tells a replica to truncate to offset %d, below its high watermark %d",
 		m.sender.id, m.fetched.DivergingEnd, has)
 	now := c.proof(m)
 	c.report(c.found(&committedStaysRule, m.sender.id, m.epoch, "truncation", text, c.asked(m), c.evidence(&now, "")))
+}
+
+// ownEpochEnds looks at an answer that says where the leader's log ends.
+func (s *committedStays) ownEpochEnds(c *Checker, m *message) {
+	if m.fetched.DivergingEpoch != m.epoch || m.epoch != s.newest || m.ref.weak {
+		return
+	}
+	before, ok := s.own.of(m.when.To.Stream).before(m.when)
+	if !ok || before.ref.from != m.sender.id || before.ref.weak || before.value <= int64(m.fetched.DivergingEnd) {
+		return
+	}
+	text := fmt.Sprintf("leader %s tells a replica that its epoch %d ends at offset %d, after it had answered high watermark %d",
+		m.sender.id, m.epoch, m.fetched.DivergingEnd, before.value)
+	now := c.proof(m)
+	c.report(c.found(&committedStaysRule, m.sender.id, m.epoch, "truncation", text,
+		c.evidence(&before.ref, fmt.Sprintf("high watermark %d", before.value)), c.evidence(&now, "")))
 }
 
 // know remembers the greatest watermark of a leader epoch.

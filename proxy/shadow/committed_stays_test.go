@@ -46,6 +46,41 @@ func TestCommittedStays_TruncationBelowTheReplicasWatermark(t *testing.T) {
 	s.diverges("M8", 1)
 }
 
+// TestCommittedStays_TruncationBelowTheLeadersOwnEpoch: before Fetch v18 a replica does not say which watermark it has.
+func TestCommittedStays_TruncationBelowTheLeadersOwnEpoch(t *testing.T) {
+	diverging := func(epoch kraft.Epoch, end kraft.Offset) response {
+		return fetched{epoch: 5, hw: 15, diverging: &kraft.LogEnd{LastEpoch: epoch, LastOffset: end}}.response()
+	}
+	for _, tc := range []struct {
+		name   string
+		answer response
+		found  bool
+	}{
+		{"its own epoch ends below its watermark", diverging(5, 14), true},
+		{"its own epoch ends at its watermark", diverging(5, 15), false},
+		{"an older epoch ends below its watermark", diverging(4, 14), false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newStage(t).meet(1, 2, 3)
+			s.ask(2, 1, fetch(5, 15, 5)).answer(served(5, 15))
+			s.ask(3, 1, fetch(5, 20, 5)).answer(tc.answer)
+			if tc.found {
+				s.diverges("M8", 1)
+			} else {
+				s.conforms()
+			}
+		})
+	}
+}
+
+func TestCommittedStays_TruncationDecidedBeforeTheWatermarkRose(t *testing.T) { // what the leader knew when the Fetch came
+	s := newStage(t).meet(1, 2, 3)
+	early := s.ask(3, 1, fetch(5, 20, 5))
+	s.ask(2, 1, fetch(5, 15, 5)).answer(served(5, 15))
+	early.answer(fetched{epoch: 5, hw: 14, diverging: &kraft.LogEnd{LastEpoch: 5, LastOffset: 14}}.response())
+	s.conforms()
+}
+
 func TestCommittedStays_TruncationAtTheReplicasWatermark(t *testing.T) {
 	s := newStage(t)
 	s.ask(2, 1, fetching{epoch: 5, end: kraft.LogEnd{LastEpoch: 4, LastOffset: 20}, hw: 15}.request()).
