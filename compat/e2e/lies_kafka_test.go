@@ -32,6 +32,7 @@ type lies struct {
 	told   []lie
 	cause  func(t *testing.T, r *liveRun) // makes the frames cross; nil: they do by themselves
 	ends   string                         // the node that Kafka ends over it, as F; it is started again
+	bad    bool                           // it gives F bad records: Kafka 4.0.0 ends over them, or appends them and then ends (KAFKA-18723)
 	late   func(t *testing.T, r *liveRun) // after the first lies were told
 	more   []lie                          // told after late was called
 }
@@ -59,6 +60,11 @@ func (l lies) ending(node string) lies {
 	return l
 }
 
+func (l lies) ofBadRecords() lies {
+	l.bad = true
+	return l
+}
+
 // liesOfFetch need nothing but the traffic of a settled quorum.
 func liesOfFetch() []lies {
 	const other = "9AiLyPbODx8rFNxFCwo4iw"
@@ -72,8 +78,8 @@ func liesOfFetch() []lies {
 		answered("a snapshot above the watermark is offered", "M17", "field SnapshotID.Epoch={E} field SnapshotID.EndOffset=1000000"),
 		answered("the bootstrap snapshot is offered", "M17", "field SnapshotID.Epoch=0 field SnapshotID.EndOffset=0"),
 		answered("a replica is told to truncate what is committed", "M8", "field DivergingEpoch.Epoch={E} field DivergingEpoch.EndOffset=1").ending("F"),
-		answered("a record is swapped", "M6", "field RecordBatches^=3"),
-		answered("a batch has another epoch", "M6", "field RecordBatches^=58"), // of the batch of a NoOpRecord, outside its CRC
+		answered("a record is swapped", "M6", "field RecordBatches^=3").ofBadRecords(),
+		answered("a batch has another epoch", "M6", "field RecordBatches^=58").ofBadRecords(), // of the batch of a NoOpRecord, outside its CRC
 		refusal("FENCED_LEADER_EPOCH"),
 		refusal("UNKNOWN_LEADER_EPOCH"),
 		refusal("INVALID_VOTER_KEY"),
@@ -285,6 +291,10 @@ func (l *live) tell(t *testing.T, x lies) (told []toldLie) {
 	}
 	if x.ends != "" {
 		r.ended(t, map[string]kraft.NodeID{"F": r.F, "L": r.L}[x.ends])
+	}
+	if x.bad && !l.profile.Rules.DropNewerEpochBatches {
+		r.ended(t, r.F)
+		must(t, r.q.Wipe(r.F)) // it would raise its epoch to that of the batch, and win with it
 	}
 	time.Sleep(300 * time.Millisecond) // for what follows from it
 	r.heal(t)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/understudy-kafka/understudy/compat"
 	"github.com/understudy-kafka/understudy/compat/kafka"
 	"github.com/understudy-kafka/understudy/compat/kafka/kafkatest"
 	"github.com/understudy-kafka/understudy/internal/child"
@@ -31,6 +32,7 @@ type live struct {
 	t       *testing.T
 	ctx     context.Context
 	q       *kafka.Quorum
+	profile compat.Profile
 	control string // address of the proxies' control API
 	dir     string
 	runs    int
@@ -65,7 +67,9 @@ func newLive(t *testing.T, release string) *live {
 	}
 	ports, err := kafka.TakePorts(1)
 	must(t, err)
-	l := &live{t: t, ctx: kafkatest.Deadline(t, 20*time.Minute), q: kafkatest.New(t, cfg), control: "127.0.0.1:" + strconv.Itoa(ports[0]), dir: t.ArtifactDir()}
+	profile, err := compat.ByRelease(release)
+	must(t, err)
+	l := &live{t: t, ctx: kafkatest.Deadline(t, 20*time.Minute), q: kafkatest.New(t, cfg), profile: profile, control: "127.0.0.1:" + strconv.Itoa(ports[0]), dir: t.ArtifactDir()}
 	return l
 }
 
