@@ -149,7 +149,7 @@ func TestKafka_OursNeverStands(t *testing.T) {
 // TestMatrix_ReleasesAreMixed: controllers of two releases of Kafka and one of ours, which follows the rules of either.
 func TestMatrix_ReleasesAreMixed(t *testing.T) {
 	for _, as := range cases(t, nil, nil, []string{"4.4.0", "4.0.0"}) {
-		t.Run("4.0.0, 4.4.0 and ours as "+as, func(t *testing.T) {
+		t.Run("4.0.0 and 4.4.0 with ours as "+as, func(t *testing.T) {
 			q := start(t, kafka.Config{
 				Release:  kafka.MustRelease("4.0.0"),
 				Releases: map[kraft.NodeID]kafka.Release{2: kafka.MustRelease("4.4.0"), ours: kafka.MustRelease(as)},

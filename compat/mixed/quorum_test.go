@@ -244,14 +244,22 @@ func tellsOf(ctx context.Context, n, leader kafka.Node) bool {
 	})
 }
 
-// gaveUpRegistering: a controller of Kafka that starts and finds no active controller for a minute never registers again: its
-// ControllerRegistrationManager goes on waiting for the request that it could not send.
+// gaveUpRegistering: a controller of Kafka that starts and finds no active controller for some seconds says that its registration timed out before it
+// was sent. One with the fault then goes on waiting for it and never sends another (KAFKA-20247); others do within a second.
 func (q *quorum) gaveUpRegistering(id kraft.NodeID) bool {
+	q.t.Helper()
 	text := nodeLog(q.t, q.Node(id))
 	if i := bytes.LastIndex(text, []byte("Starting controller")); i >= 0 {
 		text = text[i:] // of its last start
 	}
-	return !q.isOurs(id) && bytes.Contains(text, []byte("timed out before sending the request"))
+	i := bytes.LastIndex(text, []byte("timed out before sending the request"))
+	if i < 0 || q.isOurs(id) || bytes.Contains(text[i:], []byte("attempting to send ControllerRegistration")) {
+		return false
+	}
+	var at int64 // when the line was written
+	_, err := fmt.Sscan(string(text[bytes.LastIndexByte(text[:i], '\n')+1:i]), &at)
+	must(q.t, err)
+	return time.Since(time.UnixMilli(at)) > 10*time.Second
 }
 
 // toolTime is for one of Kafka's tools. One that asks a node between two leaders would wait for a minute and fail.
