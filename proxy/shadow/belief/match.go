@@ -102,7 +102,7 @@ func (a *answer) explains(c *content, s *askedSlot, key int16) bool {
 func (a *answer) explainsFetch(c *content, s *askedSlot) bool {
 	asked := &s.x.said
 	if c.err != kraft.None {
-		return !c.records && c.hw == a.said.hw
+		return !c.records && c.hw == a.said.hw && c.diverge == a.said.diverge && c.snapshot == a.said.snapshot
 	}
 	if a.leads && c.snapshot != nowhere {
 		covered := asked.offset == 0 || asked.offset < c.logStart || asked.last < c.snapshot.Epoch || asked.offset <= c.snapshot.Offset
