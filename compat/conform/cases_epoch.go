@@ -32,11 +32,11 @@ func beginCases(p compat.Profile) []Case {
 		},
 		{
 			name: "voter-of-another-id", says: "an announcement meant for another voter is refused", role: Follower, from: 1,
-			ask: now + " voterId=2000000002", want: []string{about + "p.errorCode=INVALID_VOTER_KEY"},
+			ask: now + " voterId=2000000002", want: []string{about + "p.errorCode=INVALID_VOTER_KEY", one + untold + "p.errorCode=INVALID_VOTER_KEY"},
 		},
 		{
 			name: "voter-of-another-directory", says: "an announcement meant for another directory id is refused", role: Follower, from: 1,
-			ask: now + " voterId=$node p.voterDirectoryId=strange", want: []string{about + "p.errorCode=INVALID_VOTER_KEY"},
+			ask: now + " voterId=$node p.voterDirectoryId=strange", want: []string{about + "p.errorCode=INVALID_VOTER_KEY", one + untold + "p.errorCode=INVALID_VOTER_KEY"},
 		},
 		{name: "voter-without-directory", says: "the voter's id alone is enough", role: Follower, from: 1, ask: now + " voterId=$node", want: []string{about + "p.errorCode=NONE"}},
 		{

@@ -102,7 +102,6 @@ func TestHostile_ALimitOfConnectionsIsNoFault(t *testing.T) {
 		{"closes the thirtieth", connections, &narrow{room: 30}, Passed, "takes 30 at once"},
 		{"leaves the thirtieth waiting", connections, &narrow{room: 30, waits: true}, Passed, "takes 30 at once"},
 		{"has next to no room", "^hostile/connections/idle$", &narrow{room: 5}, Inconclusive, "max.connections.per.ip"},
-		{"ends what is idle", "^hostile/connections/slow-writer$", &narrow{idle: 400 * time.Millisecond}, Inconclusive, "connections.max.idle.ms"},
 		{"has room for all", connections, &narrow{}, Passed, ""},
 		{"waits for the rest of a frame", "^hostile/connections/half-a-frame$", &narrow{stuck: true}, Failed, errNobodyNew.Error()},
 	} {
@@ -118,10 +117,6 @@ func TestHostile_ALimitOfConnectionsIsNoFault(t *testing.T) {
 					return plain(ctx, to)
 				}
 				return plain(ctx, address)
-			}
-			o.strike = func(ctx context.Context, to string) (net.Conn, error) {
-				time.Sleep(2 * front.idle) // the attack takes as long
-				return plain(ctx, to)
 			}
 			report, err := Run(t.Context(), o)
 			if err != nil {
@@ -139,6 +134,33 @@ func TestHostile_ALimitOfConnectionsIsNoFault(t *testing.T) {
 				t.Errorf("nothing says %q of %d attacks", x.says, len(report.Results))
 			}
 			_ = report.WriteText(io.Discard, true)
+		})
+	}
+}
+
+// TestHostile_AnEndByAgeIsNoFault: a connection from before the attack was closed. A target that closes one that has done nothing after the
+// same time is configured so.
+func TestHostile_AnEndByAgeIsNoFault(t *testing.T) {
+	node := ourPair(t)[0]
+	for _, x := range []struct {
+		name string
+		idle time.Duration
+		age  time.Duration
+		says string
+	}{
+		{"it closes what is silent", 2 * time.Second, 3 * time.Second, "connections.max.idle.ms"},
+		{"it closes nothing by itself", 0, 100 * time.Millisecond, ""},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			front := &narrow{node: dialable(node.address), idle: x.idle}
+			front.free = sync.NewCond(&front.mu)
+			o := node.options()
+			o.Address = listen(t, front.serve)
+			s := newStriker(t.Context(), &o, &Target{Profile: newestProfile()}, "")
+			again, why := o.limited(t.Context(), &Attack{}, s, &witness{since: time.Now().Add(-x.age)}, errDropped)
+			if again || (why == "") != (x.says == "") || !strings.Contains(why, x.says) {
+				t.Errorf("again %v, %q, want %q", again, why, x.says)
+			}
 		})
 	}
 }

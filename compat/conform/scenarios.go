@@ -133,7 +133,8 @@ func unattachedScenarios(compat.Profile) []Scenario {
 	add("follows-into-a-newer-epoch", "a leader of a newer epoch is followed at once",
 		begin("$a", "$epoch+1", "p.errorCode=NONE p.leaderId=$a p.leaderEpoch=$epoch+1"))
 	add("follows-even-if-the-voter-key-is-wrong", "an announcement moves the epoch even if it was meant for another voter",
-		exchangeStep{wire.KeyBeginQuorumEpoch, 1, "p.leaderId=$a p.leaderEpoch=$epoch+1 voterId=$b", one + "p.errorCode=INVALID_VOTER_KEY p.leaderId=$a p.leaderEpoch=$epoch+1"})
+		exchangeStep{wire.KeyBeginQuorumEpoch, 1, "p.leaderId=$a p.leaderEpoch=$epoch+1 voterId=$b", one + "p.errorCode=INVALID_VOTER_KEY p.leaderEpoch=$epoch+1"},
+		exchangeStep{wire.KeyVote, 2, ofB + "p.replicaEpoch=$epoch+1 " + bestLog, one + "p.errorCode=NONE p.voteGranted=false p.leaderId=$a p.leaderEpoch=$epoch+1"})
 	add("learns-the-leader-from-its-resignation", "who resigns was the leader, and is followed until the election",
 		exchangeStep{wire.KeyEndQuorumEpoch, 1, "p.leaderId=$a p.leaderEpoch=$epoch", one + "p.errorCode=NONE p.leaderId=$a p.leaderEpoch=$epoch"})
 	list = append(list, scenario("unattached/fetches-to-find-the-leader", "a node without a leader fetches from voters to find one", "wait for a Fetch of the epoch",
