@@ -276,6 +276,49 @@ func TestRun_FindsWhatABrokenTwinDoes(t *testing.T) {
 	}
 }
 
+// TestRun_WaitsForANodeThatDoesNotListenYet: a node on a busy machine asks its peers long before it listens. One that has listened, and
+// does not any more, is gone.
+func TestRun_WaitsForANodeThatDoesNotListenYet(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		refused func(dial int) bool
+		want    Outcome
+		took    time.Duration
+	}{
+		{"it listens at last", func(dial int) bool { return dial < 20 }, Same, 2 * time.Second},
+		{"it never listens", func(int) bool { return true }, Differs, 15 * time.Second},
+		{"it ends", func(dial int) bool { return dial > 0 }, Differs, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFaulted()
+				f.request(f.in, "understudy", vote(5))(voted(5, true))
+				f.closed(f.in)
+				f.request(&recordings.Conn{ID: 4, Node: 1}, "understudy", vote(4))(voted(5, false))
+				s, err := Load(&f.tape, 1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				n, dials := &node{answer: honest}, 0
+				r, err := Run(t.Context(), s, Options{Recorded: "4.4.0", Live: "4.4.0", Dial: func(context.Context) (net.Conn, error) {
+					if dials++; tc.refused(dials - 1) {
+						return nil, errors.New("connection refused")
+					}
+					near, far := net.Pipe()
+					go n.serve(far)
+					return near, nil
+				}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if r.Outcome() != tc.want || r.Took.Round(time.Second) != tc.took || (r.Lost != "") != (tc.want == Differs) {
+					t.Errorf("%s after %s: %+v", r.Outcome(), r.Took, r)
+				}
+			})
+		})
+	}
+}
+
 // TestRun_WhatIsNoRequestIsSentAsItIs: what the conformance suite sends in bad faith has no id, by which an answer to it could be told.
 func TestRun_WhatIsNoRequestIsSentAsItIs(t *testing.T) {
 	for _, frame := range [][]byte{nil, {}, {0}, {0, 1, 2, 3, 4, 5, 6}, {0xff, 0xff, 0xff, 0xff, 0, 0, 0, 7, 0x7f}} {

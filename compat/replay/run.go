@@ -65,6 +65,7 @@ type run struct {
 	skipped    map[*exchange]bool // not asked
 	versions   map[*exchange]int16
 	turnedAway map[kraft.NodeID]*arrival
+	reached    bool // the node has taken a connection
 	missed     int
 	now        int // the step that is due
 }
@@ -196,20 +197,28 @@ func (s *Script) build() *compat.Profile {
 	return nil
 }
 
+// dial connects to the node. One that was never reached may have been started just now, and asks its peers before it listens.
+func (r *run) dial(ctx context.Context, pause func(time.Duration)) (net.Conn, error) {
+	conn, first := r.o.Dial(ctx)
+	for err := first; err != nil; conn, err = r.o.Dial(ctx) {
+		if r.reached {
+			return nil, err
+		}
+		if pause(dialPause); ctx.Err() != nil {
+			return nil, first
+		}
+	}
+	r.reached = true
+	return conn, nil
+}
+
 // askBuild asks the live node what it is. A node that cannot be asked cannot be replayed to.
 func (r *run) askBuild() (*compat.Profile, error) {
 	ctx, cancel := context.WithTimeout(r.ctx, r.o.Patience)
 	defer cancel()
-	conn, err := r.o.Dial(ctx)
-	for err != nil { // a node that has just been started
-		select {
-		case <-ctx.Done():
-			return nil, err
-		case <-time.After(dialPause):
-		}
-		if again, againErr := r.o.Dial(ctx); againErr == nil {
-			conn, err = again, nil
-		}
+	conn, err := r.dial(ctx, time.Sleep)
+	if err != nil {
+		return nil, err
 	}
 	defer func() { _ = conn.Close() }()
 	deadline, _ := ctx.Deadline()

@@ -62,7 +62,7 @@ func requestWithheld(x *exchange) bool {
 func (r *run) connect(id uint64) (*asker, error) {
 	ctx, cancel := context.WithTimeout(r.ctx, r.o.Patience)
 	defer cancel()
-	conn, err := r.o.Dial(ctx)
+	conn, err := r.dial(ctx, func(d time.Duration) { r.until(d, func() bool { return false }) })
 	if err != nil {
 		return nil, err
 	}
