@@ -78,7 +78,7 @@ test-matrix: ## all raft builds of 4.x and the long runs (<= 40 min)
 	UNDERSTUDY_MATRIX=1 $(GO) test -count=1 -timeout 30m ./wire ./kraft/...
 	$(GO) test -count=1 -timeout 30m -skip 'Kafka|Matrix' ./proxy/... ./recordings ./cmd/...
 
-conform-matrix: ## docs/conformance-matrix.md: the suite with its hostile group and killers on all six builds and our node (<= 60 min on a quiet machine)
+conform-matrix: ## docs/conformance-matrix.md: the suite with its hostile group and killers on all six builds and our node, three quorums at a time (<= 20 min)
 	$(GO) run ./internal/need/cmd java javac mvn
 	rm -rf bin/conform-matrix && mkdir -p bin/conform-matrix
 	$(GO) test -count=1 -timeout 60m -parallel 3 -run '^TestKafka_Matrix$$' ./compat/conform -reports '$(CURDIR)/bin/conform-matrix'

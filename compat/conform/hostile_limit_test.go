@@ -91,6 +91,7 @@ func (n *narrow) serve(client net.Conn) {
 // TestHostile_ALimitOfConnectionsIsNoFault attacks nodes that take few connections, as max.connections.per.ip and its like have them. What
 // stands still by itself is a fault all the same.
 func TestHostile_ALimitOfConnectionsIsNoFault(t *testing.T) {
+	t.Parallel() // it waits most of its time
 	node := ourPair(t)[0]
 	const connections = "^hostile/(bytes/random|connections/(idle|churn|half-a-size|half-a-frame|asks-and-goes))$"
 	for _, x := range []struct {
@@ -141,6 +142,7 @@ func TestHostile_ALimitOfConnectionsIsNoFault(t *testing.T) {
 // TestHostile_AnEndByAgeIsNoFault: a connection from before the attack was closed. A target that closes one that has done nothing after the
 // same time is configured so.
 func TestHostile_AnEndByAgeIsNoFault(t *testing.T) {
+	t.Parallel() // it waits most of its time
 	node := ourPair(t)[0]
 	for _, x := range []struct {
 		name string

@@ -157,6 +157,7 @@ func (c *counted) CloseWrite() error { return c.Conn.(*net.TCPConn).CloseWrite()
 // TestHostile_BrokenTwinsAreSeen makes each attack on a node that does not live through it, in each way in which it may not: a leader and
 // a follower, as 4.4.0 was recorded with a snapshot, so that no attack is left out.
 func TestHostile_BrokenTwinsAreSeen(t *testing.T) {
+	t.Parallel() // it waits most of its time
 	nodes := []*played{loadPlayed(t, "testdata/4.4.0-dynamic-leader.json.gz"), loadPlayed(t, "testdata/4.4.0-dynamic-follower.json.gz")}
 	for _, x := range []struct {
 		name, says, match string
@@ -224,6 +225,7 @@ func newestProfile() compat.Profile {
 
 // TestHostile_SilenceIsSeen has a node live and leave whole frames without a reaction.
 func TestHostile_SilenceIsSeen(t *testing.T) {
+	t.Parallel() // it waits most of its time
 	node := ourPair(t)[0]
 	hole := listen(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
 	o := node.options()

@@ -54,6 +54,9 @@ func TestKafka_PlaysItsPartInAQuorum(t *testing.T) {
 	kafkatest.NeedKafka(t)
 	for _, x := range ownQuorums() {
 		t.Run(fmt.Sprintf("%s/%s/%s", x.release, x.voters, x.protocol), func(t *testing.T) {
+			if kafkatest.Matrix() {
+				t.Parallel() // a quorum of one process waits most of its time
+			}
 			ctx := kafkatest.Deadline(t, 25*time.Minute)
 			guarded := kafkatest.Secure(t, x.protocol)
 			q := kafkatest.New(t, kafka.Config{

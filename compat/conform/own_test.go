@@ -10,6 +10,7 @@ import (
 
 // TestOwn_OurNodeInADynamicQuorum plays the other voters of a quorum that knows its voters from its log.
 func TestOwn_OurNodeInADynamicQuorum(t *testing.T) {
+	t.Parallel() // it waits most of its time
 	match := "^dynamic/"
 	if *ownMatch != "" {
 		match = *ownMatch
@@ -20,6 +21,7 @@ func TestOwn_OurNodeInADynamicQuorum(t *testing.T) {
 
 // TestOwn_OverTLSAndSASL has the suite dial and listen by each protocol.
 func TestOwn_OverTLSAndSASL(t *testing.T) {
+	t.Parallel() // it waits most of its time
 	for _, p := range []secure.Protocol{secure.SSL, secure.SASLPlaintext, secure.SASLSSL} {
 		t.Run(p.String(), func(t *testing.T) {
 			guard := clientConfig(t, kafkatest.Secure(t, secure.SASLSSL).Properties, p, kafkatest.SASLPassword)

@@ -39,6 +39,7 @@ func ourOwnOf(t *testing.T, version int16, guard *secure.Config, match string) (
 
 // TestPoison_OurNodeGoesOn gives a follower of ours all that ends those of Kafka. None of it needs to.
 func TestPoison_OurNodeGoesOn(t *testing.T) {
+	t.Parallel() // it waits most of its time
 	_, o := ourOwn(t, "^hostile/")
 	report, err := RunOwn(t.Context(), o)
 	if err != nil {
@@ -61,6 +62,7 @@ func TestPoison_OurNodeGoesOn(t *testing.T) {
 
 // TestPoison_ABrokenTwinIsSeen ends the node whenever a poison has left. What no release of Kafka dies of is a failure.
 func TestPoison_ABrokenTwinIsSeen(t *testing.T) {
+	t.Parallel() // it waits most of its time
 	node, o := ourOwn(t, "^hostile/")
 	o.poisoned = func() { go func() { _ = node.kill() }() } // it answers the poisoner first
 	o.Dying = 10 * time.Second
