@@ -5,6 +5,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/understudy-kafka/understudy/compat"
 	"github.com/understudy-kafka/understudy/kraft"
 	"github.com/understudy-kafka/understudy/wire"
 )
@@ -131,5 +132,27 @@ func TestRefuse_TellsNobodyThatItLeadsItself(t *testing.T) {
 				t.Errorf("%s of node %v is refused with leader %d, epoch %d; want %d, %d", name, id, says[0], says[1], want, epoch)
 			}
 		}
+	}
+}
+
+// No checksum covers the epoch of a batch. By the rules of 4.0.0 the machine would append one of an epoch to come.
+func TestRefuse_RecordsOfAnEpochToCome(t *testing.T) {
+	for release, want := range map[string]bool{"4.0.0": true, "4.4.0": false} {
+		n := lone(t, func(c *Config) {
+			profile, err := compat.ByRelease(release)
+			must(t, err)
+			c.Profile = profile
+		})
+		n.inLoop(t, func(l *loop) {
+			for over, want := range map[kraft.Epoch]bool{0: false, 1: want} {
+				m := &message{event: &kraft.ReceiveFetchResponse{
+					Response: kraft.Response{From: 9, CorrelationID: 7}, Batches: []kraft.Batch{{Epoch: l.m.QuorumState().Epoch + over}},
+				}}
+				failed, ok := l.response(m).(*kraft.RequestFailed)
+				if ok != want || ok && (failed.From != 9 || failed.CorrelationID != 7 || failed.API != kraft.FetchAPI) {
+					t.Errorf("%s: a batch of the epoch that is %d later is refused %v, want %v: %v", release, over, ok, want, failed)
+				}
+			}
+		})
 	}
 }
