@@ -99,7 +99,7 @@ func liesOfFetch() []lies {
 func liesToGuests() []lies {
 	snapshots := func(t *testing.T, r *liveRun) {
 		g := r.newGuest(t, 99, r.L)
-		var offered = g.fetch(t, r.E, 0).SnapshotID
+		offered := g.fetch(t, r.E, 0).SnapshotID
 		for range 2 {
 			g.snapshot(t, r.E, offered)
 		}
