@@ -37,8 +37,8 @@ func (j *judge) base(offset kraft.Offset) kraft.Offset {
 	return offset
 }
 
-// watermark notes that waiting Fetches may be answered with the high watermark of now: an append that nobody sees answers them
-// at any time.
+// watermark notes that waiting Fetches may be answered with the high watermark of now, and with records: an append that nobody has seen yet
+// answers them at any time. One that waits in vain is told the high watermark of its arrival.
 func (j *judge) watermark(h *hypothesis) {
 	hw, _ := h.leads()
 	for i := range h.asked {
@@ -51,7 +51,7 @@ func (j *judge) watermark(h *hypothesis) {
 			continue
 		}
 		last = s.could[0]
-		last.said.hw = hw
+		last.said.hw, last.some = hw, true
 		s.note(last)
 	}
 }

@@ -60,6 +60,9 @@ func TestHonestQuorums_AreNeverBlamed(t *testing.T) {
 		if *simSeed != 0 {
 			s.report(t)
 		}
+		if (i+1)%100 == 0 && *simRuns > 0 {
+			t.Logf("%d messages in %d quorums, %d have a node blamed", all, i+1, blamed)
+		}
 	}
 	t.Logf("%d messages in %d quorums; of those judged from their first message on, %d of %d were explained; %d have a node blamed",
 		all, len(seeds), judged, messages, blamed)
