@@ -20,6 +20,9 @@ var known = []uint64{3, 4, 7, 138, 704, 2081, 3455, 20016, 20064, 20097, 20123, 
 // their mistakes without.
 const mixedFrom = 70_000
 
+// abruptFrom is the first seed whose processes may be told to end in the middle of a turn.
+const abruptFrom = 100_000
+
 // regular is how many quorums are played in each long run of the tests: 300,000 messages and more.
 const regular = 320
 
@@ -82,7 +85,7 @@ func anyQuorum(t *testing.T, seed uint64) *sim {
 		s.begin = shape.IntN(600)
 	}
 	s.operated = s.dynamic && shape.IntN(3) == 0
-	s.late = seed >= mixedFrom
+	s.late, s.abrupt = seed >= mixedFrom, seed >= abruptFrom
 	if s.late && shape.IntN(3) == 0 {
 		s.mix()
 	}

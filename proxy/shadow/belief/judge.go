@@ -34,6 +34,7 @@ type judge struct {
 	joined   map[fingerprint]*hypothesis
 	sole     *hypothesis // the first that was accepted, until there is another to compare it with
 	queue    []*hypothesis
+	fresh    []*hypothesis // of the queue: the first two, until there is a third to compare them with
 
 	mayCrash bool          // the search is for what a crash may have left
 	crashed  []*hypothesis // the disks that it may have left within the events of now
@@ -87,8 +88,8 @@ type effort struct {
 // done a moment later. But if the message shows an append, it may have done it before the append.
 func (j *judge) explain(set []*hypothesis, x *crossing, e effort) (next []*hypothesis) {
 	j.seen, j.accepted = emptied(j.seen), emptied(j.accepted)
-	j.queue = j.queue[:0]
-	j.refused = x.reply && (x.said.top == kraft.BrokerNotAvailable || x.said.err == kraft.BrokerNotAvailable)
+	j.queue, j.fresh = j.queue[:0], j.fresh[:0]
+	j.refused = x.ends()
 	j.sole, j.solid = nil, false
 	for _, h := range set {
 		c := j.clone(h)
@@ -96,8 +97,8 @@ func (j *judge) explain(set []*hypothesis, x *crossing, e effort) (next []*hypot
 			j.enqueue(c)
 			continue
 		}
-		c.queued = true // nearly every message is explained by the only hypothesis with no hidden step
-		j.queue = append(j.queue, c)
+		c.queued = true // nearly every message is explained by the only hypothesis with no hidden step, or one
+		j.queue, j.fresh = append(j.queue, c), append(j.fresh, c)
 	}
 	for at := 0; at < len(j.queue); at++ {
 		h := j.queue[at]
@@ -111,13 +112,21 @@ func (j *judge) explain(set []*hypothesis, x *crossing, e effort) (next []*hypot
 			j.absorb(h)
 		}
 		j.extended = false
+		if j.settles(h, x) && at+1 == len(j.queue) {
+			if j.acceptReply(h, x) {
+				j.queue = j.queue[:at]
+				next, j.solid = j.keep(next, h), true
+				break
+			}
+			j.done(h)
+			j.expand(h, e, j.enqueue)
+			j.appends(h, x, j.enqueue)
+			continue
+		}
 		next, ok = j.accept(next, h, x)
 		if j.solid = j.solid || ok; ok && !j.extended || over {
 			j.done(h)
 			continue
-		}
-		if at == 0 && len(set) == 1 {
-			j.seen[h.fingerprint()] = h
 		}
 		j.expand(h, e, j.enqueue)
 		j.appends(h, x, j.enqueue)
@@ -125,6 +134,11 @@ func (j *judge) explain(set []*hypothesis, x *crossing, e effort) (next []*hypot
 	}
 	j.release()
 	return next
+}
+
+// ends reports whether a message is an answer that only a node writes that shuts down.
+func (x *crossing) ends() bool {
+	return x.reply && (x.said.top == kraft.BrokerNotAvailable || x.said.err == kraft.BrokerNotAvailable)
 }
 
 // over reports whether the node is past the epoch that a message tells: whatever it does from then on, it writes no more of it.
@@ -156,8 +170,27 @@ func (j *judge) release() {
 	j.queue = j.queue[:0]
 }
 
+// settles reports whether an answer can be accepted in place: nothing is compared with the hypothesis any more, and it changes only if it
+// explains the answer.
+func (j *judge) settles(h *hypothesis, x *crossing) bool {
+	if n := len(x.said.batches); !x.reply || n > 0 && x.said.batches[n-1].Last >= h.view.End || !slices.Contains(j.fresh, h) || j.over(h, x) {
+		return false
+	}
+	i := h.askedOn(x.conn)
+	return i < 0 || !h.asked[i].before
+}
+
 // enqueue plans to look at a hypothesis, unless an equal one is planned or was looked at.
 func (j *judge) enqueue(n *hypothesis) {
+	if len(j.queue) == 1 && len(j.fresh) == 1 {
+		n.queued = true
+		j.queue, j.fresh = append(j.queue, n), append(j.fresh, n)
+		return
+	}
+	for _, h := range j.fresh {
+		j.seen[h.fingerprint()] = h
+	}
+	j.fresh = j.fresh[:0]
 	key := n.fingerprint()
 	switch known := j.seen[key]; {
 	case known == nil:
@@ -217,16 +250,8 @@ func (j *judge) limit() int {
 // absorb asks the requests that were not taken yet what they would be answered in this state. Where taking one changes nothing,
 // the answer is all there is to it, and no hypothesis of its own is needed.
 func (j *judge) absorb(h *hypothesis) {
-	waiting := 0
-	for i := range h.asked {
-		if !h.asked[i].taken {
-			waiting++
-		}
-	}
-	if waiting == 0 {
-		return
-	}
-	before := h.m.Likeness()
+	var before [16]byte
+	looked := false
 	for i := range h.asked {
 		s := &h.asked[i]
 		if s.taken || s.closed || s.x.event == nil || s.passive && s.serial == h.serial && !j.refuse(s.x) {
@@ -235,8 +260,11 @@ func (j *judge) absorb(h *hypothesis) {
 		if s.passive, s.serial = false, h.serial; j.refuse(s.x) {
 			continue
 		}
-		if j.mayBeLonger(h, s.x) || s.x.key == wire.KeyAddRaftVoter {
+		if j.mayBeLonger(h, s.x) || s.x.key == wire.KeyAddRaftVoter || h.advances(s.x) {
 			continue
+		}
+		if !looked {
+			before, looked = h.m.Likeness(), true
 		}
 		try := j.clone(h)
 		t := &try.asked[i]
@@ -253,6 +281,21 @@ func (j *judge) absorb(h *hypothesis) {
 		}
 		j.free(try)
 	}
+}
+
+// advances reports whether a request tells the leader that a voter is elsewhere than it knew: that changes it.
+func (h *hypothesis) advances(x *crossing) bool {
+	f, fetches := x.event.(*kraft.ReceiveFetch)
+	l, leads := h.m.Role().(*kraft.Leader)
+	if !fetches || !leads || f.FetchEpoch != h.m.QuorumState().Epoch {
+		return false
+	}
+	for i := range l.Voters {
+		if v := &l.Voters[i]; v.Key.ID == f.Replica.ID {
+			return v.End != f.FetchOffset
+		}
+	}
+	return false
 }
 
 // refuse reports whether a request is one that a message in hand refuses.

@@ -10,7 +10,7 @@ import (
 // started anew from what its disk held. Any message on its way may have been taken before.
 func (j *judge) revive(set []*hypothesis) []*hypothesis {
 	j.seen, j.accepted = emptied(j.seen), emptied(j.accepted)
-	j.queue, j.sole = j.queue[:0], nil
+	j.queue, j.fresh, j.sole = j.queue[:0], j.fresh[:0], nil
 	for _, h := range set {
 		j.enqueue(h)
 	}

@@ -35,6 +35,10 @@ func (s *sim) disturb() {
 	switch s.r.IntN(6) {
 	case 0, 1:
 		if s.graceful && s.r.IntN(2) == 0 {
+			if s.abrupt && s.r.IntN(2) == 0 {
+				n.ending = true
+				return
+			}
 			n.handle(&kraft.Shutdown{TimeoutMs: 200})
 			n.plan(0)
 			return

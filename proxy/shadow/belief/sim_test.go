@@ -31,6 +31,7 @@ type sim struct {
 	profile compat.Profile
 	dynamic bool
 	late    bool  // waiting Fetches that have run out may yet be answered by what a node does first
+	abrupt  bool  // a process may be told to end between its role action and the message that it takes
 	mixed   bool  // the nodes are of several releases
 	slow    int64 // the mean of a leg
 	seen    int
@@ -92,6 +93,7 @@ type simNode struct {
 	operators []*simLink
 	profile   compat.Profile
 	old       bool // of a release that knows no PreVote
+	ending    bool // it is about to be told to end
 
 	honest    kraft.QuorumStateMachine
 	honestLog kraft.LogView
@@ -219,7 +221,7 @@ func (n *simNode) start() {
 	if err != nil {
 		n.s.t.Fatal(err)
 	}
-	n.m, n.up, n.inbox, n.polling = m, true, nil, 0
+	n.m, n.up, n.ending, n.inbox, n.polling = m, true, false, nil, 0
 	n.life++
 	n.deadlines, n.asked, n.parked = map[kraft.Timer]int64{}, map[kraft.RequestID]*simAsk{}, map[kraft.RequestID]int64{}
 	n.links = map[kraft.NodeID]*simLink{}
@@ -365,6 +367,10 @@ func (n *simNode) Due(at kraft.Instant) kraft.TimerSet {
 func (n *simNode) Next(int64, kraft.TimerSet) (kraft.Event, kraft.Instant) {
 	if len(n.inbox) == 0 {
 		return nil, 0
+	}
+	if n.ending {
+		n.ending = false
+		n.handle(&kraft.Shutdown{TimeoutMs: 200})
 	}
 	n.event, n.inbox = n.inbox[0], n.inbox[1:]
 	return n.event, kraft.Instant(n.s.now / 1000)

@@ -256,7 +256,7 @@ const shutdownMs = 5000
 // surprise follows the steps that a node takes by itself: a timer runs out, its state machine has it resign.
 func (j *judge) surprise(h *hypothesis, emit func(*hypothesis)) {
 	fire := func(due kraft.TimerSet) { j.wakes(h, due, emit) }
-	if j.refused {
+	if _, leads := h.leads(); j.refused || leads && j.window.replaying && j.window.ends { // what it wrote then may be seen later
 		next := j.clone(h)
 		j.refuses(next)
 		j.event(next, &kraft.Shutdown{TimeoutMs: shutdownMs}, idle)

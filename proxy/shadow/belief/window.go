@@ -16,6 +16,7 @@ type window struct {
 	restarted bool          // what was found has the node start anew although not all its connections had ended
 	ahead     []kraft.Batch // while replaying: what the steps show of the node's log
 	rebirth   int           // before which step a restart is tried
+	ends      bool          // a step shows that the node shuts down
 	budget    int           // states that may yet be looked at
 }
 
@@ -128,6 +129,7 @@ func (w *window) search(j *judge) []*hypothesis {
 			j.refusing = append(j.refusing, s.asked)
 		}
 	}
+	w.ends = slices.ContainsFunc(w.steps, func(s step) bool { return s.kind == stepSeen && s.x.ends() })
 	w.restarted = false
 	latest, oldest := &w.marks[len(w.marks)-1], &w.marks[0]
 	for _, pass := range []struct {
