@@ -24,11 +24,21 @@ func (w *bruteWindow) alter(t testing.TB, r *rand.Rand) bool {
 	return w.change(t, r)
 }
 
+// ends reports whether the answer is one that only a node writes that is about to end. Which of the Fetches that wait are refused so is up to
+// its threads, and the enumeration knows one of them only.
+func (m *bruteMessage) ends() bool {
+	e, ok := m.event.(*kraft.ReceiveFetchResponse)
+	return ok && m.reply && e.PartitionAnswer.Error == kraft.BrokerNotAvailable
+}
+
 // swap exchanges two answers to requests of one kind that the node has written.
 func (w *bruteWindow) swap(t testing.TB, r *rand.Rand) bool {
 	for _, i := range r.Perm(len(w.seen)) {
 		for _, k := range r.Perm(len(w.seen)) {
 			a, b := w.seen[i], w.seen[k]
+			if a.ends() || b.ends() {
+				continue
+			}
 			if a.reply && b.reply && a.from == w.start.id && b.from == w.start.id && a.key == b.key && !bytes.Equal(a.body, b.body) {
 				w.replace(t, i, b.body)
 				w.replace(t, k, a.body)

@@ -255,7 +255,7 @@ func (c *bruteTally) run(t *testing.T, seed uint64, windows int) {
 	c.play(t, seed, windows, func() bool { return false })
 	t.Logf("%d windows: %d with something altered; %d cannot be explained; %d took more than %d hidden steps between two messages; enumerating %d was given up; on %d the search says something else",
 		c.windows, c.altered, c.unexplained, c.beyond, bruteSteps, c.gaveUp, c.unequal)
-	if 100*c.gaveUp > c.windows {
+	if 50*c.gaveUp > c.windows { // what a node writes that ends the enumeration explains by many steps, if at all
 		t.Errorf("enumerating %d windows was given up", c.gaveUp)
 	}
 	if 5*c.unexplained < c.windows || 5*(c.windows-c.unexplained) < c.windows {
@@ -267,7 +267,7 @@ func (c *bruteTally) run(t *testing.T, seed uint64, windows int) {
 func TestBruteForce_AgreesWithTheSearch(t *testing.T) {
 	windows := 400
 	if testing.Short() {
-		windows = 10
+		windows = 20
 	}
 	if *bruteWindows > 0 {
 		windows = *bruteWindows
