@@ -31,10 +31,20 @@ func (m *bruteMessage) ends() bool {
 	return ok && m.reply && e.PartitionAnswer.Error == kraft.BrokerNotAvailable
 }
 
+// places are those of the window in the order in which they are tried. It begins in the first third: all that the node may have done before
+// has to be enumerated, if the window cannot be explained.
+func (w *bruteWindow) places(r *rand.Rand) (list []int) {
+	from := r.IntN(len(w.seen)/3 + 1)
+	for i := range w.seen {
+		list = append(list, (from+i)%len(w.seen))
+	}
+	return list
+}
+
 // swap exchanges two answers to requests of one kind that the node has written.
 func (w *bruteWindow) swap(t testing.TB, r *rand.Rand) bool {
-	for _, i := range r.Perm(len(w.seen)) {
-		for _, k := range r.Perm(len(w.seen)) {
+	for _, i := range w.places(r) {
+		for _, k := range w.places(r) {
 			a, b := w.seen[i], w.seen[k]
 			if a.ends() || b.ends() {
 				continue
@@ -59,7 +69,7 @@ func (w *bruteWindow) replace(t testing.TB, i int, body []byte) {
 
 // remove takes out an answer to the node, or a request to it with its answer.
 func (w *bruteWindow) remove(r *rand.Rand) bool {
-	for _, i := range r.Perm(len(w.seen)) {
+	for _, i := range w.places(r) {
 		m := w.seen[i]
 		if m.closes || m.to != w.start.id {
 			continue
@@ -83,7 +93,7 @@ func (w *bruteWindow) remove(r *rand.Rand) bool {
 
 // change changes a field of a message, more often of one that the node has written.
 func (w *bruteWindow) change(t testing.TB, r *rand.Rand) bool {
-	for _, i := range r.Perm(len(w.seen)) {
+	for _, i := range w.places(r) {
 		m := w.seen[i]
 		if m.closes || m.to == w.start.id && r.IntN(4) > 0 {
 			continue

@@ -2,6 +2,7 @@ package belief
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -43,7 +44,7 @@ type bruteQuorum struct {
 	sender  wire.Sender
 	records map[string][]byte // of data batches
 	ids     []kraft.NodeID
-	shown   map[string]bool // the requests that a window shows, while it is looked at
+	shown   map[string]int // how often the requests that a window shows are in it, while it is looked at
 }
 
 // bruteNode is one state of a node.
@@ -59,10 +60,11 @@ type bruteNode struct {
 	came   []bruteCame   // on its way to the machine, in order of arrival
 	asked  []bruteAsked  // requests to the node whose connections are open and that are not answered
 	said   []bruteSaid   // answers that were written and not seen
-	unsent []bruteSend   // requests that were built and not seen, in order
+	unsent bruteQueue    // requests that were built and not seen, in order
 	flying []bruteFlight // requests that were seen and not answered
 	links  []bruteLink   // its connections to others
 	ended  bool          // the process
+	gap    int           // before which message of the window it is
 }
 
 // bruteCame is a request to the node, or what became of one of its own.
@@ -89,7 +91,11 @@ type bruteSend struct {
 	correlation int32
 	to          kraft.NodeID
 	body        []byte
+	gap         int // before which message of the window it was built; what is older is below zero
 }
+
+// bruteQueue holds the requests to one node in the order in which they were built.
+type bruteQueue []bruteSend
 
 type bruteFlight struct {
 	conn        ConnID
@@ -161,7 +167,7 @@ func (n *bruteNode) key() string {
 	}
 	for i := range n.unsent {
 		s := &n.unsent[i]
-		k.num(-7, int64(s.record), int64(s.to), int64(bit(n.m.Awaits(s.record, s.correlation))), int64(len(s.body)))
+		k.num(-7, int64(s.record), int64(s.to), int64(bit(n.m.Awaits(s.record, s.correlation))), int64(s.gap), int64(len(s.body)))
 		k.b = append(k.b, s.body...)
 	}
 	for _, s := range n.flying {
@@ -270,13 +276,41 @@ func views(action kraft.Action) bool {
 }
 
 // tidy forgets what nobody can tell any more: answers that the machine would not look at, and requests that are not waited for and
-// that the window does not show.
+// that the window does not show, or not so often. What is in no order, as it is on different connections, it brings into one.
 func (n *bruteNode) tidy() {
-	stale := func(f *bruteFlight) bool { return !n.m.Awaits(f.record, f.correlation) }
-	n.came = slices.DeleteFunc(n.came, func(c bruteCame) bool { return c.reply && stale(&c.flight) })
-	n.unsent = slices.DeleteFunc(n.unsent, func(s bruteSend) bool {
-		return n.q.shown != nil && !n.q.shown[string(s.body)] && !n.m.Awaits(s.record, s.correlation)
-	})
+	n.came = slices.DeleteFunc(n.came, func(c bruteCame) bool { return c.reply && !n.m.Awaits(c.flight.record, c.flight.correlation) })
+	slices.SortStableFunc(n.came, func(a, b bruteCame) int { return cmp.Compare(a.place(), b.place()) })
+	slices.SortStableFunc(n.unsent, func(a, b bruteSend) int { return cmp.Compare(a.record, b.record) })
+	slices.SortStableFunc(n.said, func(a, b bruteSaid) int { return cmp.Compare(a.asked.id, b.asked.id) })
+	slices.SortStableFunc(n.asked, func(a, b bruteAsked) int { return cmp.Compare(a.message.id, b.message.id) })
+	if n.q.shown == nil {
+		return
+	}
+	kept := n.unsent[:0]
+	for _, s := range n.unsent {
+		often := n.q.shown[string(s.body)]
+		if !n.m.Awaits(s.record, s.correlation) && kept.repeats(&s) >= often {
+			continue
+		}
+		kept = append(kept, s)
+	}
+	n.unsent = kept
+}
+
+// repeats is how many requests at the end of a queue are just like one.
+func (q bruteQueue) repeats(s *bruteSend) (n int) {
+	for i := len(q) - 1; i >= 0 && q[i].record == s.record && bytes.Equal(q[i].body, s.body); i-- {
+		n++
+	}
+	return n
+}
+
+// place puts what came on one connection side by side.
+func (c *bruteCame) place() uint64 {
+	if c.reply {
+		return c.flight.conn.ID<<1 | 1
+	}
+	return c.message.conn.ID << 1
 }
 
 // bruteNow is always the same: the engine compares no instants.
@@ -321,7 +355,7 @@ func (n *bruteNode) send(action kraft.Action, key int16, to kraft.Destination) {
 	}
 	for _, id := range n.q.ids {
 		if simAddress(id) == to.Address {
-			n.unsent = append(n.unsent, bruteSend{copyOfSend(action), key, to.Record, to.CorrelationID, id, body})
+			n.unsent = append(n.unsent, bruteSend{copyOfSend(action), key, to.Record, to.CorrelationID, id, body, n.gap})
 		}
 	}
 }
@@ -435,7 +469,8 @@ func (n *bruteNode) closed(conn ConnID) []*bruteNode {
 }
 
 // leaves takes in that a message of the node was seen, and returns what may be then: nothing if the node has not written it. Each is
-// told with whether the node would take an answer to it.
+// told with whether the node would take an answer to it. Which of its connection records a connection is for nobody can see; nor in which
+// order requests were built that were built between the same two messages, so they may leave in any.
 func (n *bruteNode) leaves(m *bruteMessage) (list []*bruteNode, awaited bool) {
 	if m.reply {
 		i := slices.IndexFunc(n.said, func(s bruteSaid) bool { return s.asked.conn == m.conn })
@@ -449,13 +484,12 @@ func (n *bruteNode) leaves(m *bruteMessage) (list []*bruteNode, awaited bool) {
 	at := slices.IndexFunc(n.links, func(l bruteLink) bool { return l.conn == m.conn })
 	for i := range n.unsent {
 		s := &n.unsent[i]
-		if s.key != m.key || s.to != m.to || !bytes.Equal(s.body, m.body) || at >= 0 && n.links[at].record != s.record ||
-			at < 0 && slices.ContainsFunc(n.links, func(l bruteLink) bool { return l.record == s.record }) || !n.first(i) {
+		if s.key != m.key || s.to != m.to || !bytes.Equal(s.body, m.body) || !n.first(i) {
 			continue
 		}
 		next := n.clone()
 		next.unsent = slices.DeleteFunc(next.unsent, func(o bruteSend) bool {
-			return o.record == s.record && (o.correlation < s.correlation || o.correlation == s.correlation)
+			return o.record == s.record && (o.correlation == s.correlation || o.gap < s.gap && !n.m.Awaits(o.record, o.correlation))
 		})
 		next.flying = append(next.flying, bruteFlight{m.conn, s.record, s.correlation, s.key})
 		if at < 0 {

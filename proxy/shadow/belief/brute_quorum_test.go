@@ -163,12 +163,21 @@ func (g *bruteGame) observe(i int) {
 		m.id = g.ids
 	}
 	m.decode(g.t)
+	before := n
 	list, _ := n.leaves(m)
 	if len(list) == 0 {
 		g.t.Fatalf("%v does not leave", m)
 	}
-	g.nodes[i] = list[g.r.IntN(len(list))]
-	g.window(m, n)
+	for _, next := range list { // of two that say the same it is the one on this connection
+		f := bruteFlight{m.conn, m.record, m.correlation, m.key}
+		if m.reply || next.flying[len(next.flying)-1] == f {
+			g.nodes[i] = next
+		}
+	}
+	if n = g.nodes[i]; !m.reply { // what stood before it has been given up: requests to one node leave in order
+		n.unsent = slices.DeleteFunc(n.unsent, func(s bruteSend) bool { return s.record == m.record && s.correlation < m.correlation })
+	}
+	g.window(m, before)
 	to := g.nodes[m.to-1]
 	to.comes(m)
 }
@@ -229,10 +238,10 @@ func (g *bruteGame) windowOf(i int, m *bruteMessage, before *bruteNode) {
 	}
 	w := g.windows[i]
 	if w == nil {
-		if g.r.IntN(4) > 0 || before.ended || before.hasOrphans() {
+		if g.r.IntN(4) > 0 || before.ended || before.hasOrphans() || !before.waits() {
 			return
 		}
-		w = &bruteWindow{start: before.clone(), length: 3 + g.r.IntN(g.longest-2)}
+		w = &bruteWindow{start: before.clone().old(), length: 3 + min(g.r.IntN(g.longest-2), g.r.IntN(g.longest-2), g.r.IntN(g.longest-2))}
 		g.windows[i] = w
 	}
 	if w.seen = append(w.seen, m); len(w.seen) == w.length {
@@ -242,6 +251,22 @@ func (g *bruteGame) windowOf(i int, m *bruteMessage, before *bruteNode) {
 			g.found(w)
 		}
 	}
+}
+
+// old makes all that a node has built older than the window.
+func (n *bruteNode) old() *bruteNode {
+	for i := range n.unsent {
+		n.unsent[i].gap = i - len(n.unsent)
+	}
+	return n
+}
+
+// waits reports whether the poll loop has done all that there is to do until a message comes or a timer runs out: only then does the
+// search take a state over.
+func (n *bruteNode) waits() bool {
+	next := n.clone()
+	next.act(nil, 0)
+	return next.key() == n.key()
 }
 
 // hasOrphans reports whether a Fetch waits whose connection has ended.

@@ -248,7 +248,7 @@ type bruteWindow struct {
 }
 
 // bruteLimit bounds the states that are looked at for one window; beyond it the enumeration gives up.
-const bruteLimit = 60_000
+const bruteLimit = 30_000
 
 // explain enumerates all that the node may have done, with so many hidden steps before each of its messages at most. Hidden steps come as
 // late as they can: whatever does not have to happen before a message is seen may as well happen after it.
@@ -256,7 +256,7 @@ func (w *bruteWindow) explain(steps int) (explained, gaveUp bool) {
 	ends, last := w.ends(), w.lastEpochs()
 	w.start.q.shown = w.requests()
 	defer func() { w.start.q.shown = nil }()
-	set := []*bruteNode{w.start}
+	set := []*bruteNode{w.start.clone()}
 	looked := 0
 	for i, m := range w.seen {
 		var next []*bruteNode
@@ -269,6 +269,7 @@ func (w *bruteWindow) explain(steps int) (explained, gaveUp bool) {
 		}
 		kept, seen := map[string]bool{}, map[string]bool{}
 		for _, n := range set {
+			n.gap = i
 			seen[n.key()] = true
 		}
 		layer := set
@@ -332,12 +333,12 @@ func (w *bruteWindow) ends() (list []kraft.Offset) {
 	return list
 }
 
-// requests are the bodies of the requests that the node was seen to write.
-func (w *bruteWindow) requests() map[string]bool {
-	all := map[string]bool{}
+// requests are the bodies of the requests that the node was seen to write, and how often.
+func (w *bruteWindow) requests() map[string]int {
+	all := map[string]int{}
 	for _, m := range w.seen {
 		if !m.closes && !m.reply && m.from == w.start.id {
-			all[string(m.body)] = true
+			all[string(m.body)]++
 		}
 	}
 	return all
