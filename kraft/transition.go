@@ -76,6 +76,16 @@ func (m *QuorumStateMachine) QuorumState() QuorumState {
 	return QuorumState{Epoch: m.epoch, Leader: m.leaderID(), Voted: m.voted()}
 }
 
+// LacksLeaderAddress reports whether the machine follows a leader that it cannot ask, since none of its endpoints is of the channel listener.
+// Kafka's process ends on it with its next turn (FatalNoEndpoint).
+func (m *QuorumStateMachine) LacksLeaderAddress() bool {
+	if m.kind != FollowerRole {
+		return false
+	}
+	_, ok := m.follower.LeaderEndpoints.Address(m.cfg.Listener)
+	return !ok
+}
+
 func (m *QuorumStateMachine) selfKey() ReplicaKey { return m.cfg.self }
 
 func (m *QuorumStateMachine) selfVoter() Voter {

@@ -156,6 +156,9 @@ func joinConfig(flags *joinFlags, log zerolog.Logger) (*controller.Config, *prop
 	if cfg.Leadership, err = controller.ParseLeadership(flags.leadership); err != nil {
 		return nil, nil, usageError("--on-leadership %w", err)
 	}
+	if cfg.Observer { // whatever the log says of its directory
+		cfg.Leadership = controller.NeverCampaign
+	}
 	if cfg.Profile, err = compat.ByRelease(flags.release); err != nil {
 		return nil, nil, usageError("--release: %w", err)
 	}

@@ -35,18 +35,22 @@ func (l *loop) refuse(actions []kraft.Action) bool {
 	if m == nil || len(actions) == 0 {
 		return false
 	}
-	fatal, ok := actions[len(actions)-1].(*kraft.Fatal)
-	if !ok {
+	var reason kraft.FatalReason
+	if fatal, ok := actions[len(actions)-1].(*kraft.Fatal); ok {
+		reason = fatal.Reason
+	} else if l.m.LacksLeaderAddress() { // it would end on it with its next turn
+		reason = kraft.FatalNoEndpoint
+	} else {
 		if e, is := m.event.(*kraft.ReceiveFetchResponse); is && e.PartitionAnswer.Error == kraft.None {
 			l.doubts = 0
 		}
 		return false
 	}
-	if m.request == nil && l.mustEnd(fatal.Reason) {
+	if m.request == nil && l.mustEnd(reason) {
 		return false
 	}
 	l.m, l.before = l.before, l.m
-	said := l.cfg.Log.Error().Stringer("reason", fatal.Reason).Stringer("event", m.event)
+	said := l.cfg.Log.Error().Stringer("reason", reason).Stringer("event", m.event)
 	if m.request != nil {
 		said.Stringer("peer", m.request.peer).Msg("refused a request that Kafka's process would end on; its connection is closed")
 		l.settle(m.request.id, nil)
@@ -67,7 +71,8 @@ const maxDoubts = 10
 func (l *loop) mustEnd(reason kraft.FatalReason) bool {
 	switch reason {
 	case kraft.FatalInconsistentLeader, kraft.FatalInvalidTransition, kraft.FatalUnknownEndpoints, kraft.FatalInvalidRequest, kraft.FatalNotAuthorized,
-		kraft.FatalUnexpectedRole, kraft.FatalUnexpectedSnapshot, kraft.FatalContradictoryVote, kraft.FatalNotAVoter, kraft.FatalResponseInRole:
+		kraft.FatalUnexpectedRole, kraft.FatalUnexpectedSnapshot, kraft.FatalContradictoryVote, kraft.FatalNotAVoter, kraft.FatalResponseInRole,
+		kraft.FatalSnapshotRequest, kraft.FatalNoEndpoint:
 		return false // it says nothing about the log, and of a leader or a vote nothing that must be believed
 	case kraft.FatalTruncationBelowHW, kraft.FatalHighWatermarkFell, kraft.FatalUnexpectedOffset, kraft.FatalCorruptRecords, kraft.FatalOffsetsNotIncreasing,
 		kraft.FatalEpochRefused, kraft.FatalSnapshotNotNewer, kraft.FatalControlRecord:

@@ -221,7 +221,8 @@ func (l *loop) response(m *message) kraft.Event {
 		}
 	case *kraft.ReceiveFetchSnapshotResponse:
 		id, held := l.log.PartialSize()
-		if e.PartitionAnswer.Error != kraft.None || e.SnapshotID != id || e.Position != held || e.Position+int64(e.Bytes) != e.Size {
+		code := e.PartitionAnswer.Error // up to 4.0 most errors are passed over, and the bytes beside them count
+		if code == kraft.SnapshotNotFound || code != kraft.None && l.cfg.Profile.Rules.FetchSnapshotErrors || e.SnapshotID != id || e.Position != held || e.Position+int64(e.Bytes) != e.Size {
 			break
 		}
 		var err error

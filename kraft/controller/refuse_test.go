@@ -18,6 +18,7 @@ func TestRefuse_NoSingleAnswerEndsANode(t *testing.T) {
 	for _, r := range []kraft.FatalReason{
 		kraft.FatalInconsistentLeader, kraft.FatalInvalidTransition, kraft.FatalUnknownEndpoints, kraft.FatalInvalidRequest, kraft.FatalNotAuthorized,
 		kraft.FatalUnexpectedRole, kraft.FatalUnexpectedSnapshot, kraft.FatalContradictoryVote, kraft.FatalNotAVoter, kraft.FatalResponseInRole,
+		kraft.FatalSnapshotRequest, kraft.FatalNoEndpoint,
 	} {
 		after[r] = never
 	}

@@ -46,6 +46,9 @@ func (l *loop) reply(id kraft.RequestID, action kraft.Action) {
 // spoken in its name, and the process that hears it ends (KafkaRaftClient.maybeTransition). Without a leader it takes the epoch over, and the
 // next election heals it.
 func (l *loop) spare(action kraft.Action, receiver kraft.NodeID) {
+	if u, is := action.(*kraft.ReplyUpdateRaftVoter); is && u.LeaderID == receiver && receiver != l.id {
+		u.LeaderID, u.LeaderEndpoint = kraft.NoNode, kraft.Address{}
+	}
 	p, ok := toOneThatDoesNotLead(action)
 	if ok && p.LeaderID == receiver && receiver != l.id {
 		p.LeaderID, p.HasEndpoint = kraft.NoNode, false
@@ -87,6 +90,8 @@ func senderOf(ev kraft.Event) kraft.NodeID {
 		return e.Replica.ID
 	case *kraft.ReceiveFetchSnapshot:
 		return e.Replica.ID
+	case *kraft.ReceiveUpdateRaftVoter:
+		return e.Voter.ID
 	}
 	return kraft.NoNode
 }

@@ -75,8 +75,7 @@ func (l *Log) appendControl(b kraft.Batch, timestamp int64) error {
 	return l.Append(raw)
 }
 
-// appendFetched writes the first batches of a response, as they came.
-// appendFetched appends the batches that the machine takes. Of a response it sees those alone whose checksum is right (wire.KRaftBatches): a
+// appendFetched writes the first batches of a response, as they came. Of a response it sees those alone whose checksum is right (wire.KRaftBatches): a
 // second look at every byte would make catching up slower by a twentieth.
 func (l *Log) appendFetched(a *kraft.AppendFetched, records []byte) error {
 	size := 0

@@ -19,7 +19,8 @@ import (
 //   - A BROKER of the node's own id: what stands in the property file, with the dynamic settings of all brokers and then of this one over it.
 //     Kafka adds the defaults of all properties that it knows; a node that interprets no record has none to add.
 //   - A BROKER without a name: the dynamic settings of all brokers. Another id is an INVALID_REQUEST.
-//   - Values that may be secret are withheld. Kafka knows them by their type, here the name tells.
+//   - Values that may be secret are withheld. Kafka knows them by their type, here the name tells; both withhold what Kafka has no property for.
+//   - A resource that is asked for again is an INVALID_REQUEST; Kafka answers it again.
 //   - All else is in the metadata that only an active controller interprets: NOT_CONTROLLER.
 
 // What describes itself as a broker, and where a setting comes from (Kafka: DescribeConfigsResponse.ConfigSource).
@@ -36,8 +37,22 @@ func (s *Standby) describeConfigs(r *controller.Request) ([]byte, error) {
 	}
 	req := decoded.(*kmsg.DescribeConfigsRequest)
 	resp := req.ResponseKind().(*kmsg.DescribeConfigsResponse)
+	type resource struct {
+		kind int8
+		name string
+	}
+	seen := map[resource]bool{}
 	for i := range req.Resources {
-		resp.Resources = append(resp.Resources, s.describeResource(&req.Resources[i], req.IncludeSynonyms))
+		q := &req.Resources[i]
+		key := resource{int8(q.ResourceType), q.ResourceName}
+		if seen[key] { // the answer is to stay about as long as the question
+			again := kmsg.NewDescribeConfigsResponseResource()
+			again.ResourceType, again.ResourceName, again.ErrorCode = q.ResourceType, q.ResourceName, int16(kraft.InvalidRequest)
+			resp.Resources = append(resp.Resources, again)
+			continue
+		}
+		seen[key] = true
+		resp.Resources = append(resp.Resources, s.describeResource(q, req.IncludeSynonyms))
 	}
 	return resp.AppendTo(nil), nil
 }
@@ -98,9 +113,20 @@ func (v setting) entry(name string, synonyms bool) kmsg.DescribeConfigsResponseR
 	return e
 }
 
-// maySecret reports whether a property may hold what only its owner may know.
+// words are what Kafka's properties begin with.
+var words = strings.Fields(`add advertised allow alter authorizer auto background broker client cluster compression config connection connections controlled controller
+	create default delegation delete early eligible errors fetch group initial inter internal kafka leader listener listeners log max message metadata metric metrics min node
+	num offset offsets password principal process producer queued quota quotas remote replica replication request reserved sasl security server share socket ssl
+	streams telemetry transaction transactional transactions unclean unstable zookeeper`)
+
+// maySecret reports whether a property may hold what only its owner may know. So may one of a plugin, of which nothing is known (Kafka:
+// KafkaConfig.maybeSensitive).
 func maySecret(name string) bool {
-	return slices.ContainsFunc([]string{"password", "secret", "jaas.config", "keystore.key", "keystore.certificate", "truststore.certificates"}, func(part string) bool {
-		return strings.Contains(name, part)
-	})
+	name = strings.ToLower(name)
+	first, _, _ := strings.Cut(name, ".")
+	return !slices.Contains(words, first) ||
+		slices.ContainsFunc([]string{"password", "passphrase", "secret", "token.secret", "token.master", "credential", "private", "jaas.config", "api.key", "keystore.key",
+			"keystore.certificate", "truststore.certificates"}, func(part string) bool {
+			return strings.Contains(name, part)
+		})
 }

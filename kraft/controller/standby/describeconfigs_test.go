@@ -92,3 +92,40 @@ func TestImage_PassesOverTheConfigurationOfTopics(t *testing.T) {
 		t.Error("a record without a resource is looked at")
 	}
 }
+
+func TestDescribeConfigs_WithholdsWhatMayBeSecret(t *testing.T) {
+	for name, withheld := range map[string]bool{
+		"log.retention.ms": false, "controller.quorum.bootstrap.servers": false, "advertised.listeners": false, "listener.name.controller.sasl.enabled.mechanisms": false,
+		"ssl.truststore.location": false, "ssl.keystore.location": false, "delegation.token.max.lifetime.ms": false,
+		"ssl.key.password": true, "SSL.KEY.PASSWORD": true, "listener.name.x.plain.sasl.jaas.config": true, "sasl.oauthbearer.assertion.private.key.passphrase": true,
+		"my.reporter.api.key": true, "vendor.license.token": true, "Custom.PASSWORD": true, "delegation.token.secret.key": true, "delegation.token.master.key": true,
+	} {
+		if got := maySecret(name); got != withheld {
+			t.Errorf("%s: withheld %t, want %t", name, got, withheld)
+		}
+	}
+}
+
+// A short question has no long answer: each resource is told once.
+func TestDescribeConfigs_AResourceThatIsAskedForAgainIsRefused(t *testing.T) {
+	s := New(Config{ID: 3, Profile: profile(t, "4.4.0"), Settings: map[string]string{"node.id": "3"}})
+	s.shown.Store(newImage())
+	req := kmsg.NewPtrDescribeConfigsRequest()
+	req.Version = 4
+	for range 1000 {
+		req.Resources = append(req.Resources, kmsg.DescribeConfigsRequestResource{ResourceType: brokerResource, ResourceName: "3"})
+	}
+	q := req.AppendTo(nil)
+	body, err := s.Handle(t.Context(), &controller.Request{Key: keyDescribeConfigs, Version: 4, Body: q})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp := kmsg.NewPtrDescribeConfigsResponse()
+	resp.Version = 4
+	if err := resp.ReadFrom(body); err != nil || len(resp.Resources) != 1000 || resp.Resources[0].ErrorCode != 0 || resp.Resources[1].ErrorCode != 42 {
+		t.Errorf("%d resources: %v", len(resp.Resources), err)
+	}
+	if len(body) > 4*len(q) {
+		t.Errorf("%d bytes are answered with %d", len(q), len(body))
+	}
+}
