@@ -79,6 +79,9 @@ func voterAnswer(m *message) string {
 		if m.epoch != m.asked {
 			return fmt.Sprintf("decides on a request of epoch %d in epoch %d", m.asked, m.epoch)
 		}
+		if m.err == kraft.InvalidVoterKey && m.leader == kraft.NoNode {
+			return "" // a node of understudy never tells its receiver that it leads, once it has refused it
+		}
 		if m.kind != KindVoteResponse && m.leader != m.begun.leader {
 			return fmt.Sprintf("takes node %s for the leader of epoch %d and names %s", m.begun.leader, m.epoch, nodeName(m.leader))
 		}
