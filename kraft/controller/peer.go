@@ -32,6 +32,7 @@ type peer struct {
 	last      *message  // that a response has become
 	failures  int       // to connect, in a row
 	notBefore time.Time // to connect again
+	trouble   string    // that has been told
 
 	asked bool // a request waits for its answer; the loop's
 }
@@ -99,6 +100,9 @@ func (p *peer) run(ctx context.Context) {
 			p.hangUp()
 		case o := <-p.queue:
 			m, err := p.exchange(ctx, &o)
+			if ctx.Err() == nil {
+				p.remark(&o, m, err)
+			}
 			if err != nil {
 				m = p.failed(&o, err)
 			} else if tellsNothing(m.event) {
@@ -112,6 +116,36 @@ func (p *peer) run(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// remark tells once that a peer gives no answer, or refuses all that it is asked, and once that it answers again.
+func (p *peer) remark(o *outbound, m *message, err error) {
+	trouble := ""
+	switch {
+	case errors.Is(err, ErrNoVersion) || errors.Is(err, wire.ErrNotEncodable):
+		return // of this one request
+	case err != nil:
+		trouble = "no answer"
+	default:
+		code := kraft.None
+		switch e := m.event.(type) {
+		case *kraft.ReceiveFetchResponse:
+			code = e.Response.Error
+		case *kraft.ReceiveVoteResponse:
+			code = e.Response.Error
+		}
+		if code != kraft.None {
+			trouble, err = code.String(), errors.New(code.String())
+		}
+	}
+	if trouble == p.trouble {
+		return
+	}
+	if p.trouble = trouble; trouble == "" {
+		p.cfg.Log.Info().Stringer("peer", o.to.Address).Msg("the peer answers again")
+		return
+	}
+	p.cfg.Log.Warn().Err(err).Stringer("peer", o.to.Address).Str("request", wire.Name(o.key)).Msg("the peer cannot be asked, and is asked again and again")
 }
 
 // tellsNothing: a node that is not the leader is asked again as soon as the machine has its answer, while the leader cannot be reached. Kafka

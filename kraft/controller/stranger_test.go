@@ -1,8 +1,10 @@
 package controller
 
 import (
+	"io"
 	"testing"
 
+	"github.com/rs/zerolog"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/understudy-kafka/understudy/compat"
@@ -91,6 +93,37 @@ func TestResponse_ASnapshotThatCannotBeReadIsNotInstalledWhateverItsError(t *tes
 					t.Errorf("%s with %v: failed %t, want %t", release, code, failed, want)
 				}
 			})
+		}
+	}
+}
+
+// What keeps a node from following is told once, and not each time.
+func TestPeer_TroubleIsToldOnce(t *testing.T) {
+	told, lines := "", 0
+	log := zerolog.New(io.Discard).Hook(zerolog.HookFunc(func(_ *zerolog.Event, level zerolog.Level, text string) {
+		told, lines = level.String()+" "+text, lines+1
+	}))
+	p := &peer{Controller: &Controller{cfg: Config{Log: log}}}
+	o := &outbound{key: wire.KeyFetch}
+	good, refused := &message{event: &kraft.ReceiveFetchResponse{}}, &message{event: &kraft.ReceiveFetchResponse{Response: kraft.Response{Error: kraft.InconsistentClusterID}}}
+	for _, step := range []struct {
+		m     *message
+		err   error
+		lines int
+		told  string
+	}{
+		{good, nil, 0, ""},
+		{nil, io.EOF, 1, "warn the peer cannot be asked, and is asked again and again"},
+		{nil, errBackingOff, 1, ""},
+		{refused, nil, 2, "warn the peer cannot be asked, and is asked again and again"},
+		{refused, nil, 2, ""},
+		{nil, ErrNoVersion, 2, ""},
+		{good, nil, 3, "info the peer answers again"},
+		{good, nil, 3, ""},
+	} {
+		p.remark(o, step.m, step.err)
+		if lines != step.lines || step.told != "" && told != step.told {
+			t.Errorf("%v: %d lines, the last is %q; want %d and %q", step.err, lines, told, step.lines, step.told)
 		}
 	}
 }
