@@ -28,3 +28,77 @@ func TestFetchAnswer_WithAnErrorNamesNoPosition(t *testing.T) {
 		}
 	}
 }
+
+// TestFetch_BeyondTheKnownLog: who asks a leader for what lies behind the end of its log, as far as that was seen, asks after an append
+// that nobody has seen. It counts for the place where the batch begins that holds what it asks for.
+func TestFetch_BeyondTheKnownLog(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		grown []kraft.Offset // the log ends so far behind what is known, after each append
+		asked kraft.Offset   // so far behind it
+	}{
+		{"at the end of the log", []kraft.Offset{1}, 1},
+		{"a batch is behind it", []kraft.Offset{1, 2}, 1},
+		{"two batches before", []kraft.Offset{1, 3}, 3},
+		{"in the middle of a batch", []kraft.Offset{2}, 1},
+		{"in the middle of the second", []kraft.Offset{1, 4}, 3},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			for _, release := range bruteReleases {
+				w, g := beyond(t, release, tc.grown, tc.asked)
+				if verdict, why := w.judged(g); verdict != bruteExplained {
+					t.Errorf("Kafka %s: %s, %s; %s", release, verdict, why, w.describe())
+				}
+				if explained, _ := w.explain(bruteSteps); !explained {
+					t.Errorf("Kafka %s: the enumeration does not explain it; %s", release, w.describe())
+				}
+			}
+		})
+	}
+}
+
+// beyond is a window in which a leader's log grows unseen before a follower asks for what is in the new part.
+func beyond(t *testing.T, release string, grown []kraft.Offset, asked kraft.Offset) (*bruteWindow, *bruteGame) {
+	var g *bruteGame
+	var n *bruteNode
+	for seed := uint64(1); n == nil; seed++ {
+		g = newBruteGame(t, seed, release, 2, 0, false)
+		for range 40 {
+			g.play(20)
+			for _, one := range g.nodes {
+				if one.m.Role().Kind() == kraft.LeaderRole && !one.ended && len(one.came) == 0 && len(one.said) == 0 && len(one.asked) == 0 && one.waits() {
+					n = one
+				}
+			}
+			if n != nil {
+				break
+			}
+		}
+	}
+	from := 3 - n.id
+	w := &bruteWindow{start: n.clone().old()}
+	before, epoch := n.log.End, n.m.QuorumState().Epoch
+	for _, more := range grown {
+		n.begin(&bruteStep{kind: bruteAppends, end: before + more})
+		n.act([]kraft.Timer{{Kind: kraft.LingerTimer}}, 0)
+	}
+	r, _ := g.q.profile.Range(kraft.FetchAPI)
+	body, err := g.q.sender.AppendSend(nil, &kraft.SendFetch{
+		Replica: kraft.ReplicaKey{ID: from}, Epoch: epoch, FetchOffset: before + asked, LastFetchedEpoch: epoch, MaxWaitMs: 500, HighWatermark: 1 << 40,
+	}, r.Max)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &bruteMessage{conn: ConnID{ID: 9000}, from: from, to: n.id, key: wire.KeyFetch, version: r.Max, body: body, id: 9000}
+	m.decode(t)
+	n.comes(m)
+	n.begin(&bruteStep{kind: bruteTakes})
+	if len(n.said) == 0 {
+		n.begin(&bruteStep{kind: bruteAppends, end: n.log.End + 1})
+		n.act([]kraft.Timer{{Kind: kraft.LingerTimer}}, 0)
+	}
+	answer := &bruteMessage{conn: m.conn, from: n.id, to: from, reply: true, key: m.key, version: m.version, body: n.said[0].body}
+	answer.decode(t)
+	w.seen = []*bruteMessage{m, answer}
+	return w, g
+}

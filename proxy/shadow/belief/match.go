@@ -158,7 +158,7 @@ func (j *judge) extend(h *hypothesis, batches []kraft.Batch) bool {
 	for i := range batches {
 		b := &batches[i]
 		if b.Base < h.view.End {
-			if !h.holds(b) {
+			if !h.holds(b) || !j.holdsMore(h, b) {
 				return false
 			}
 			continue
@@ -171,6 +171,17 @@ func (j *judge) extend(h *hypothesis, batches []kraft.Batch) bool {
 		}
 	}
 	return true
+}
+
+// holdsMore makes the log of a leader reach to the end of a batch that begins in a part of which only the end was known.
+func (j *judge) holdsMore(h *hypothesis, b *kraft.Batch) bool {
+	_, leads := h.leads()
+	if b.Last < h.view.End || len(b.Control) > 0 || !leads || b.Epoch != h.m.QuorumState().Epoch {
+		return true
+	}
+	more := *b
+	more.Base = h.view.End
+	return j.appendServed(h, &more)
 }
 
 // holds reports whether the log has the batch, as far as it is known.

@@ -137,10 +137,10 @@ func (j *judge) expand(h *hypothesis, e effort, emit func(*hypothesis)) {
 				then(next)
 			}
 			if j.mayBeLonger(h, s.x) {
-				next = j.clone(h)
-				j.grow(next, s.x.said.offset+1, s.x.said.last)
-				j.take(next, i)
-				then(next)
+				j.grown(h, s.x, func(next *hypothesis) {
+					j.take(next, i)
+					then(next)
+				})
 			}
 		}
 	}
@@ -202,14 +202,45 @@ func (j *judge) overslept(h *hypothesis, emit func(*hypothesis)) {
 
 func early(e effort) uint8 { return min(e.early, 1) }
 
-// mayBeLonger reports whether a vote depends on the end of a log that is not known.
+// mayBeLonger reports whether what a request is answered depends on the end of a log that is not known.
 func (j *judge) mayBeLonger(h *hypothesis, x *crossing) bool {
 	_, leads := h.leads()
-	if _, ok := x.event.(*kraft.ReceiveVoteRequest); !ok || !h.openTail && !leads {
-		return false
-	}
 	last, _ := h.view.Epochs.Last()
-	return x.said.last == last && x.said.offset >= h.view.End
+	switch e := x.event.(type) {
+	case *kraft.ReceiveVoteRequest:
+		return (leads || h.openTail) && x.said.last == last && x.said.offset >= h.view.End
+	case *kraft.ReceiveFetch:
+		return leads && e.FetchEpoch == h.m.QuorumState().Epoch && x.said.last == last && x.said.offset > h.view.End
+	}
+	return false
+}
+
+// grown is a log that has grown so far that a request is answered otherwise: a vote is refused, a Fetch is at a position of the log. As it
+// counts for the place where its batch begins, which is another one if it asks for the middle of a batch, the search tries those too.
+func (j *judge) grown(h *hypothesis, x *crossing, emit func(*hypothesis)) {
+	to := func(ends ...kraft.Offset) {
+		next := j.clone(h)
+		for _, end := range ends {
+			if end > next.view.End {
+				j.grow(next, end, x.said.last)
+			}
+		}
+		emit(next)
+	}
+	at := x.said.offset
+	if x.key != wire.KeyFetch {
+		to(at + 1)
+		return
+	}
+	if to(at); !j.window.replaying {
+		return
+	}
+	to(at + 1)
+	for i := range j.window.ahead {
+		if b := &j.window.ahead[i]; b.Epoch == x.said.last && b.Base > h.view.End && b.Base < at && at <= b.Last {
+			to(b.Base, b.Last+1)
+		}
+	}
 }
 
 // grow is lengthen, or what a leader has appended that nobody saw.
