@@ -102,3 +102,39 @@ func beyond(t *testing.T, release string, grown []kraft.Offset, asked kraft.Offs
 	w.seen = []*bruteMessage{m, answer}
 	return w, g
 }
+
+// TestLog_KnowsWhoElectedTheLeader: the first batch of a leader names those who have elected it, and a leader serves it as it has written it.
+// Logs that differ in it are not the same.
+func TestLog_KnowsWhoElectedTheLeader(t *testing.T) {
+	first := func(size int32, granting ...kraft.NodeID) kraft.Batch {
+		return kraft.Batch{Base: 3, Last: 3, Epoch: 2, Size: size, Control: []kraft.ControlRecord{
+			{Type: kraft.LeaderChangeRecord, Leader: 1, VoterIDs: []kraft.NodeID{1, 2, 3}, Granting: granting},
+		}}
+	}
+	data := kraft.Batch{Base: 3, Last: 3, Epoch: 2, Size: 70}
+	unseen := kraft.Batch{Base: 3, Last: 5, Epoch: 2}
+	for name, tc := range map[string]struct {
+		known, served kraft.Batch
+		want          bool
+	}{
+		"the same":                          {first(0, 1, 2), first(90, 2, 1), true},
+		"other voters":                      {first(0, 1, 2), first(90, 1, 3), false},
+		"no election":                       {first(0, 1, 2), data, false},
+		"it describes itself anew":          {first(0, 1, 2), kraft.Batch{Base: 3, Last: 5, Epoch: 2, Size: 90, Control: append(first(0, 1, 2).Control, kraft.ControlRecord{Type: kraft.KRaftVersionRecord}, kraft.ControlRecord{Type: kraft.VotersRecord})}, true},
+		"a part of which the end was known": {unseen, data, true},
+		"that part, in another epoch":       {unseen, kraft.Batch{Base: 3, Last: 3, Epoch: 1, Size: 70}, false},
+	} {
+		h := &hypothesis{}
+		h.tail = h.tail.push(kraft.Batch{Base: 0, Last: 2, Epoch: 1, Size: 70}).push(tc.known)
+		if got := h.holds(&tc.served); got != tc.want {
+			t.Errorf("%s: holds it %t", name, got)
+		}
+	}
+	one, other := (*batchNode)(nil).push(first(0, 1, 2)), (*batchNode)(nil).push(first(0, 1, 3))
+	if one.voted == other.voted || one.push(data).voted == other.push(data).voted || one.newest(1).voted == other.newest(1).voted {
+		t.Error("logs whose leaders were elected by others are taken to be the same")
+	}
+	if again := (*batchNode)(nil).push(first(90, 1, 2)); again.voted != one.voted {
+		t.Error("logs whose leaders were elected by the same are taken to differ")
+	}
+}

@@ -88,6 +88,7 @@ type answer struct {
 type batchNode struct {
 	before *batchNode
 	depth  int
+	voted  uint64 // a hash of who has elected the leaders, up to here
 	kraft.Batch
 }
 
@@ -96,6 +97,12 @@ const maxBatches = 4096
 
 func (b *batchNode) push(batch kraft.Batch) *batchNode {
 	n := &batchNode{before: b, Batch: batch, depth: 1}
+	if b != nil {
+		n.voted = b.voted
+	}
+	if n.elected() {
+		n.voted = n.ballots()
+	}
 	if b == nil {
 		return n
 	}
@@ -105,15 +112,25 @@ func (b *batchNode) push(batch kraft.Batch) *batchNode {
 	return n
 }
 
+// ballots adds those who have elected a leader to the hash of those before it.
+func (b *batchNode) ballots() uint64 {
+	f := hasher{b.voted, 1}
+	f.word(uint64(b.Base))
+	for _, id := range b.Control[0].Granting {
+		f.word(uint64(uint32(id)))
+	}
+	return f.a ^ f.b
+}
+
 // newest is a copy of the list with the last n batches only.
 func (b *batchNode) newest(n int) *batchNode {
-	list := make([]kraft.Batch, 0, n)
+	list := make([]*batchNode, 0, n)
 	for at := b; at != nil && len(list) < n; at = at.before {
-		list = append(list, at.Batch)
+		list = append(list, at)
 	}
 	var out *batchNode
 	for i := len(list) - 1; i >= 0; i-- {
-		out = &batchNode{before: out, Batch: list[i], depth: len(list) - i}
+		out = &batchNode{before: out, Batch: list[i].Batch, voted: list[i].voted, depth: len(list) - i}
 	}
 	return out
 }
@@ -205,6 +222,7 @@ func (h *hypothesis) fingerprint() fingerprint {
 	if h.tail != nil {
 		f.word(uint64(h.tail.Base))
 		f.word(uint64(h.tail.Last))
+		f.word(h.tail.voted)
 	}
 	f.word(bit(h.openTail) | bit(h.dead)<<1 | bit(h.blind)<<2 | bit(h.unvoted == h.stored.Epoch)<<3 | bit(h.blank)<<4 | bit(h.loading)<<5)
 	f.word(uint64(uint32(h.stored.Epoch)) | uint64(uint32(h.stored.Leader))<<32)

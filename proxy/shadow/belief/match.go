@@ -190,8 +190,8 @@ func (h *hypothesis) holds(b *kraft.Batch) bool {
 	if known == nil {
 		return h.tail == nil || h.tail.oldest() > b.Base
 	}
-	if known.Size == 0 { // of a leader's unseen tail: only its end and epoch are known
-		return known.Epoch == b.Epoch
+	if known.Size == 0 { // of a leader's unseen tail only the end and epoch are known; of a control batch of its own, who has elected it
+		return known.Epoch == b.Epoch && (known.Base != b.Base || !known.elected() || sameElection(known.Control, b.Control))
 	}
 	if known.Base != b.Base || known.Last != b.Last || known.Epoch != b.Epoch {
 		return false
@@ -205,6 +205,14 @@ func (b *batchNode) oldest() kraft.Offset {
 	}
 	return b.Base
 }
+
+// elected reports whether a batch is the first of a leader.
+func (b *batchNode) elected() bool {
+	return len(b.Control) > 0 && b.Control[0].Type == kraft.LeaderChangeRecord
+}
+
+// sameElection compares who was elected and by whom. Whether a leader writes the voters anew besides only it knows (describesLeader).
+func sameElection(a, b []kraft.ControlRecord) bool { return len(b) > 0 && sameControl(a[:1], b[:1]) }
 
 // sameControl compares the LeaderChange records of a batch.
 func sameControl(a, b []kraft.ControlRecord) bool {
