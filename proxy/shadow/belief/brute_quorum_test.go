@@ -134,7 +134,10 @@ func (g *bruteGame) observe(i int) {
 	n := g.nodes[i]
 	var may []*bruteMessage
 	for k := range n.said {
-		s := &n.said[k]
+		s := n.said[k]
+		if len(s.short) > 0 && g.r.IntN(8) == 0 {
+			s.body = s.short[g.r.IntN(len(s.short))]
+		}
 		may = append(may, &bruteMessage{conn: s.asked.conn, from: n.id, to: s.asked.from, reply: true, key: s.asked.key, version: s.asked.version, body: s.body, correlation: s.asked.correlation})
 	}
 	for k := range n.unsent {
