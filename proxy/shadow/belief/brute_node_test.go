@@ -303,9 +303,9 @@ func (n *bruteNode) tidy() {
 	n.unsent = kept
 }
 
-// repeats is how many requests at the end of a queue are just like one.
+// repeats is how many requests at the end of a queue are just like one, built between the same two messages: older ones are overtaken earlier.
 func (q bruteQueue) repeats(s *bruteSend) (n int) {
-	for i := len(q) - 1; i >= 0 && q[i].record == s.record && bytes.Equal(q[i].body, s.body); i-- {
+	for i := len(q) - 1; i >= 0 && q[i].record == s.record && q[i].gap == s.gap && bytes.Equal(q[i].body, s.body); i-- {
 		n++
 	}
 	return n

@@ -115,8 +115,8 @@ func (w *bruteWindow) anchor(t testing.TB, j *judge) {
 		}
 		if s.taken = !untaken; s.taken {
 			s.parked, s.open = true, true
-			s.could = []answer{{valid: true, leads: true, said: content{
-				leader: n.id, epoch: n.m.QuorumState().Epoch, hw: a.parkedHW, diverge: nowhere, snapshot: nowhere,
+			s.could = []answer{{valid: true, leads: true, said: content{ // as of then: the node may have left office since
+				leader: n.id, epoch: s.x.said.epoch, hw: a.parkedHW, diverge: nowhere, snapshot: nowhere,
 			}}}
 		}
 		h.asked = append(h.asked, s)
