@@ -138,3 +138,20 @@ func TestLog_KnowsWhoElectedTheLeader(t *testing.T) {
 		t.Error("logs whose leaders were elected by the same are taken to differ")
 	}
 }
+
+// TestVote_ThatIsGrantedTellsTheEndOfTheLog: a leader that left office may have written more than it was seen to serve, but not once it has
+// granted its vote to a candidate whose log ends where its own is known to end.
+func TestVote_ThatIsGrantedTellsTheEndOfTheLog(t *testing.T) {
+	for _, tc := range []struct {
+		offset kraft.Offset
+		epoch  kraft.Epoch
+		want   bool // more may follow
+	}{{5, 2, false}, {6, 2, true}, {7, 3, true}} {
+		h := &hypothesis{openTail: true}
+		h.append(kraft.Batch{Base: 0, Last: 4, Epoch: 2, Size: 70})
+		h.grants(&crossing{key: wire.KeyVote, said: content{offset: tc.offset, last: tc.epoch, granted: true}})
+		if h.openTail != tc.want {
+			t.Errorf("candidate's log ends at %d@%d: more may follow %t", tc.offset, tc.epoch, h.openTail)
+		}
+	}
+}

@@ -65,8 +65,18 @@ func (j *judge) takes(h *hypothesis, i int, due kraft.TimerSet) {
 		s.could = nil
 	}
 	j.event(h, x.event, due)
+	if could := h.asked[i].could; len(could) > 0 && could[len(could)-1].said.granted {
+		h.grants(x)
+	}
 	if closed {
 		j.settle(h, i)
+	}
+}
+
+// grants notes what a vote that is granted says of the log: if the candidate's ends where this one is known to, nothing unseen follows.
+func (h *hypothesis) grants(x *crossing) {
+	if last, _ := h.view.Epochs.Last(); x.said.last == last && x.said.offset == h.view.End {
+		h.openTail = false
 	}
 }
 
