@@ -155,3 +155,25 @@ func TestVote_ThatIsGrantedTellsTheEndOfTheLog(t *testing.T) {
 		}
 	}
 }
+
+// TestFetch_ThatWasAnsweredAtOnceIsNotRefused: a leader that ends refuses Fetches that have waited, whatever else they could have been
+// answered since, and none that it had answered at once.
+func TestFetch_ThatWasAnsweredAtOnceIsNotRefused(t *testing.T) {
+	empty, records := answer{valid: true, leads: true}, answer{valid: true, leads: true, some: true}
+	fenced := answer{said: content{err: kraft.FencedLeaderEpoch}}
+	for name, tc := range map[string]struct {
+		slot askedSlot
+		want bool
+	}{
+		"it waits":                     {askedSlot{parked: true}, true},
+		"it has waited for records":    {askedSlot{could: []answer{empty, records}}, true},
+		"there were records":           {askedSlot{could: []answer{records}}, false},
+		"of an epoch that is over":     {askedSlot{could: []answer{fenced}}, false},
+		"of a log that is not known":   {askedSlot{could: []answer{{vague: true}}}, true},
+		"its position was another one": {askedSlot{could: []answer{{leads: true}}}, false},
+	} {
+		if got := tc.slot.waited(); got != tc.want {
+			t.Errorf("%s: waited %t", name, got)
+		}
+	}
+}

@@ -356,12 +356,17 @@ func (j *judge) refuses(h *hypothesis) {
 		return
 	}
 	for i := range h.asked {
-		if s := &h.asked[i]; s.taken && s.x.key == wire.KeyFetch {
+		if s := &h.asked[i]; s.taken && s.x.key == wire.KeyFetch && s.waited() {
 			s.note(answer{said: content{
 				err: kraft.BrokerNotAvailable, leader: j.id, epoch: h.m.QuorumState().Epoch, hw: -1, diverge: nowhere, snapshot: nowhere,
 			}})
 		}
 	}
+}
+
+// waited reports whether a Fetch was at the end of the log when it was taken, as far as is known.
+func (s *askedSlot) waited() bool {
+	return s.parked || slices.ContainsFunc(s.could, func(a answer) bool { return a.vague || a.valid && !a.some })
 }
 
 // connections adds the timers of all connection records: a request has timed out, a pause after a failure is over.
