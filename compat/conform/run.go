@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/understudy-kafka/understudy/kraft"
@@ -102,7 +103,9 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 				gone = fmt.Errorf("the target has not come back since %s: %w", cases[i].ID, err)
 			} else {
 				target = now
-				result = o.runCase(ctx, &cases[i], &target)
+				if again := o.runCase(ctx, &cases[i], &target); again.Outcome != Skipped { // a role that it has lost says nothing of the case
+					result = again
+				}
 			}
 		}
 		if ctx.Err() != nil {
@@ -132,10 +135,12 @@ func (o *Options) choose(all []Case) (chosen []Case) {
 
 func (o *Options) matches(id string) bool { return o.Match == nil || o.Match.MatchString(id) }
 
-// runCase asks a case. A failure counts only if the quorum was the same before and after it.
+// runCase asks a case, and again where an accident may explain a failure. An answer that is wrong counts if the quorum was the same before
+// and after it. A quorum that is another one after each try has been changed by the case: an election that came by itself comes once.
 func (o *Options) runCase(ctx context.Context, c *Case, target **Target) (r Result) {
 	begin := time.Now()
 	defer func() { r.Took = time.Since(begin) }()
+	var changes []string // of the quorum, one a try
 	for range attempts {
 		if c.Fresh {
 			if now, err := discover(ctx, o); err == nil {
@@ -143,6 +148,10 @@ func (o *Options) runCase(ctx context.Context, c *Case, target **Target) (r Resu
 			}
 		}
 		r = o.askCase(ctx, c, *target)
+		if r.Outcome == Skipped && len(changes) > 0 { // its role went with the change
+			r.Outcome, r.Why = Inconclusive, fmt.Sprintf("%s; the quorum changed when it was asked before: %s", r.Why, strings.Join(changes, "; "))
+			return r
+		}
 		if r.Outcome == Passed || r.Outcome == Skipped {
 			return r
 		}
@@ -151,17 +160,49 @@ func (o *Options) runCase(ctx context.Context, c *Case, target **Target) (r Resu
 			r.Outcome, r.Why = Inconclusive, fmt.Sprintf("%s; afterwards %v", r.Why, err)
 			continue
 		}
-		same := now.same(*target)
+		change := (*target).change(now)
 		*target = now
-		if same && r.Outcome == Failed {
+		if change == "" && r.Outcome == Failed {
 			if c.Fresh || c.timed() {
 				continue
 			}
 			return r
 		}
+		if change != "" && r.Outcome == Failed {
+			changes = append(changes, change)
+		}
 		r.Outcome = Inconclusive
 	}
+	if len(changes) == attempts {
+		o.blame(ctx, &r, changes, time.Since(begin), target)
+	}
 	return r
+}
+
+// blame makes a failure of a case after each try of which the quorum was another one, if it is one that stays as it is when for as long
+// nothing is asked. It may need to come to rest first.
+func (o *Options) blame(ctx context.Context, r *Result, changes []string, took time.Duration, target **Target) {
+	var restless string
+	for range 2 {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(min(took, settleFor)):
+		}
+		now, err := discover(ctx, o)
+		if err != nil {
+			r.Why = fmt.Sprintf("%s; afterwards %v", r.Why, err)
+			return
+		}
+		restless = (*target).change(now)
+		*target = now
+		if restless == "" {
+			r.Outcome = Failed
+			r.Why = fmt.Sprintf("it changes the quorum each time, %d times in a row: %s; the last answer: %s", len(changes), strings.Join(changes, "; "), r.Why)
+			return
+		}
+	}
+	r.Why = fmt.Sprintf("the quorum changes by itself: %s; %s", restless, r.Why)
 }
 
 // askCase asks a case once.

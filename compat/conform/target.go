@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -45,13 +46,34 @@ func (t *Target) Role() Role {
 var settled = []string{"logStart", "snapshotEnd", "snapshotEpoch", "voters", "observers", "directory"}
 
 // same reports whether both know the same of the quorum, so that what was expected before a case is expected after it.
-func (t *Target) same(other *Target) bool {
-	for _, name := range settled {
-		if t.facts[name] != other.facts[name] {
-			return false
+func (t *Target) same(other *Target) bool { return t.change(other) == "" }
+
+// change says what another, later target knows otherwise of the quorum; "" if nothing.
+func (t *Target) change(now *Target) string {
+	var list []string
+	add := func(what string, was, is any) {
+		if was != is {
+			list = append(list, fmt.Sprintf("%s %v -> %v", what, said(was), said(is)))
 		}
 	}
-	return t.Epoch == other.Epoch && t.Leader == other.Leader && t.Leads == other.Leads
+	add("epoch", t.Epoch, now.Epoch)
+	add("leader", t.Leader, now.Leader)
+	add("role", t.Role(), now.Role())
+	for _, name := range settled {
+		add(name, t.facts[name], now.facts[name])
+	}
+	return strings.Join(list, ", ")
+}
+
+// said is a fact for a reader.
+func said(fact any) any {
+	switch x := fact.(type) {
+	case nil:
+		return "unknown"
+	case [16]byte:
+		return kraft.DirectoryID(x)
+	}
+	return fact
 }
 
 func (t *Target) String() string {
@@ -277,7 +299,15 @@ func describeQuorum(c *client) (*kmsg.DescribeQuorumResponseTopicPartition, erro
 	if err != nil {
 		return nil, err
 	}
-	q := resp.(*kmsg.DescribeQuorumResponse)
+	return describedPartition(resp)
+}
+
+// describedPartition is what an answer to DescribeQuorum says of the metadata partition.
+func describedPartition(resp kmsg.Response) (*kmsg.DescribeQuorumResponseTopicPartition, error) {
+	q, ok := resp.(*kmsg.DescribeQuorumResponse)
+	if !ok {
+		return nil, fmt.Errorf("DescribeQuorum is answered with %T", resp)
+	}
 	if q.ErrorCode != 0 || len(q.Topics) != 1 || len(q.Topics[0].Partitions) != 1 {
 		return nil, fmt.Errorf("DescribeQuorum is answered with %s and %d topics", wire.ErrorName(kraft.ErrorCode(q.ErrorCode)), len(q.Topics))
 	}
