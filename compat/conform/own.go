@@ -12,6 +12,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/understudy-kafka/understudy/compat"
 	"github.com/understudy-kafka/understudy/internal/secure"
 	"github.com/understudy-kafka/understudy/kraft"
 	"github.com/understudy-kafka/understudy/wire"
@@ -77,6 +78,9 @@ func RunOwn(ctx context.Context, o OwnOptions) (*Report, error) {
 	if len(o.Directories) > 0 && (o.Directories[ids[0]].IsZero() || o.Directories[ids[1]].IsZero()) {
 		return nil, fmt.Errorf("own quorum: want the directory ids of both voters or of none, not those of %d", len(o.Directories))
 	}
+	if !o.choosesAny() {
+		return nil, ErrNoCase
+	}
 	p, err := newPeers(o.Voters, o.Listen, o.Guard)
 	if err != nil {
 		return nil, err
@@ -98,15 +102,14 @@ func RunOwn(ctx context.Context, o OwnOptions) (*Report, error) {
 	if w.dynamic() {
 		w.t.KRaftVersion = 1 // which a node finalizes only when it has a high watermark
 	}
+	list := o.chosen(w.t.Profile)
+	if len(list) == 0 {
+		return nil, ErrNoCase
+	}
 	if err := w.seed(); err != nil {
 		return nil, fmt.Errorf("%s: bring the target into the quorum: %w", o.Address, err)
 	}
 	report := &Report{Target: w.t, Began: began}
-	list := Scenarios(w.t.Profile)
-	list = slices.DeleteFunc(list, func(s Scenario) bool { return !o.matches(s.ID) || !o.Hostility.allows(s.hostile, s.kills) })
-	if len(list) == 0 {
-		return nil, ErrNoCase
-	}
 	for i := range list {
 		report.Results = append(report.Results, w.run(&list[i]))
 		if ctx.Err() != nil {
@@ -119,6 +122,16 @@ func RunOwn(ctx context.Context, o OwnOptions) (*Report, error) {
 	w.t.Epoch = kraft.Epoch(w.facts["epoch"].(int64))
 	report.Took = time.Since(began)
 	return report, nil
+}
+
+// chosen are the scenarios of a release that are asked for.
+func (o *OwnOptions) chosen(p compat.Profile) []Scenario {
+	return slices.DeleteFunc(Scenarios(p), func(s Scenario) bool { return !o.matches(s.ID) || !o.Hostility.allows(s.hostile, s.kills) })
+}
+
+// choosesAny reports whether any release has a scenario that is asked for: otherwise there is no need to disturb a node.
+func (o *OwnOptions) choosesAny() bool {
+	return slices.ContainsFunc(compat.Profiles(), func(p compat.Profile) bool { return len(o.chosen(p)) > 0 })
 }
 
 // run plays a scenario from a fresh epoch in which nobody leads and the target has not voted.
@@ -309,7 +322,7 @@ func (w *own) heard(what string, within time.Duration, match func(*request) bool
 		case <-w.ctx.Done():
 			return nil, w.ctx.Err()
 		case <-deadline.C:
-			return nil, fmt.Errorf("the target did not %s within %v", what, within)
+			return nil, w.unheard(what, within)
 		case r := <-w.peers.inbox:
 			if match(r) {
 				w.learn()
@@ -317,6 +330,15 @@ func (w *own) heard(what string, within time.Duration, match func(*request) bool
 			}
 		}
 	}
+}
+
+// unheard says what did not come, and what came instead that is no node's request: whoever sent that has not been listened to.
+func (w *own) unheard(what string, within time.Duration) (err error) {
+	w.peers.set(func(p *peers) { err = p.odd })
+	if err != nil {
+		return fmt.Errorf("the target did not %s within %v; what came last and is no request of a node: %w", what, within, err)
+	}
+	return fmt.Errorf("the target did not %s within %v", what, within)
 }
 
 // learn takes the target's log end and its directory id from what it last told.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"reflect"
 	"strconv"
 	"sync"
 	"time"
@@ -53,6 +54,7 @@ type peers struct {
 	snapshot  func(f *kmsg.FetchSnapshotRequest) kmsg.Response        // answer to a FetchSnapshot or nil
 	spoil     func(frame []byte) []byte                               // of the leading peer's next answer to a Fetch
 	mute      bool                                                    // the peers answer nothing
+	odd       error                                                   // what is wrong with the last request that no node asks
 }
 
 // newPeers listens for the voters at their addresses, or where listen says. A guard puts TLS and SASL on the listeners; it may be nil.
@@ -130,6 +132,10 @@ func (p *peers) serve(id kraft.NodeID, conn net.Conn) {
 			return
 		}
 		r := &request{peer: id, version: h.Version, message: message, at: time.Now()}
+		if err := onePartition(message); err != nil {
+			p.set(func(p *peers) { p.odd = fmt.Errorf("%s v%d to node %s: %w", apiName(h.Key), h.Version, id, err) })
+			return
+		}
 		resp := p.answer(r)
 		select {
 		case p.inbox <- r:
@@ -150,6 +156,27 @@ func (p *peers) serve(id kraft.NodeID, conn net.Conn) {
 			return
 		}
 	}
+}
+
+// errShape says that a message is not about the metadata topic's only partition.
+var errShape = errors.New("one topic with one partition is wanted")
+
+// onePartition is nil if a request of the quorum has one topic with one partition, as those of nodes have: what it lets pass may be read
+// without another look. Other requests pass: they are not read.
+func onePartition(message kmsg.Request) error {
+	switch message.Key() {
+	case wire.KeyFetch, wire.KeyVote, wire.KeyBeginQuorumEpoch, wire.KeyEndQuorumEpoch, wire.KeyDescribeQuorum, wire.KeyFetchSnapshot:
+	default:
+		return nil
+	}
+	topics := reflect.ValueOf(message).Elem().FieldByName("Topics")
+	if topics.Len() != 1 {
+		return fmt.Errorf("%w, not %d topics", errShape, topics.Len())
+	}
+	if n := topics.Index(0).FieldByName("Partitions").Len(); n != 1 {
+		return fmt.Errorf("%w, not %d partitions", errShape, n)
+	}
+	return nil
 }
 
 // spoils takes what the answer to a Fetch of the leading peer is to be spoilt by.
@@ -195,7 +222,7 @@ func responseFrame(h wire.RequestHeader, resp kmsg.Response) []byte {
 func (p *peers) reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.vote, p.fetch, p.snapshot, p.spoil, p.mute, p.pending = nil, nil, nil, nil, false, 0
+	p.vote, p.fetch, p.snapshot, p.spoil, p.mute, p.pending, p.odd = nil, nil, nil, nil, false, 0, nil
 }
 
 func (p *peers) setLeader(id kraft.NodeID, epoch kraft.Epoch) {

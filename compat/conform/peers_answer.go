@@ -130,7 +130,7 @@ func (p *peers) answerFetch(peer kraft.NodeID, m *kmsg.FetchRequest, version int
 	p.tells(x.ReplicaDirectoryID)
 	leads := peer == p.leader && x.CurrentLeaderEpoch == int32(p.epoch)
 	script := p.fetch
-	a, part := p.emptyFetch(version)
+	a, part := p.emptyFetchLocked(version)
 	n := 0
 	if leads {
 		p.fetch = nil
@@ -159,6 +159,12 @@ func (p *peers) answerFetch(peer kraft.NodeID, m *kmsg.FetchRequest, version int
 // emptyFetch is an answer without records of the peer that leads. The high watermark stays unknown, so that the target
 // commits nothing that a later scenario takes back.
 func (p *peers) emptyFetch(version int16) (*kmsg.FetchResponse, *kmsg.FetchResponseTopicPartition) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.emptyFetchLocked(version)
+}
+
+func (p *peers) emptyFetchLocked(version int16) (*kmsg.FetchResponse, *kmsg.FetchResponseTopicPartition) {
 	a := &kmsg.FetchResponse{Version: version}
 	part := kmsg.NewFetchResponseTopicPartition()
 	part.HighWatermark, part.LastStableOffset, part.LogStartOffset, part.PreferredReadReplica = -1, -1, 0, -1

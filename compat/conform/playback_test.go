@@ -208,7 +208,12 @@ func (p *played) next(request []byte) (exchange, bool) {
 // listen serves connections of the loopback interface until the test ends.
 func listen(t testing.TB, serve func(net.Conn)) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	return listenAt(t, "127.0.0.1:0", serve)
+}
+
+func listenAt(t testing.TB, address string, serve func(net.Conn)) string {
+	t.Helper()
+	l, err := net.Listen("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}

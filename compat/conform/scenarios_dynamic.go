@@ -162,7 +162,11 @@ func dynamicScenarios(compat.Profile) []Scenario {
 			if err != nil {
 				return err
 			}
-			for _, v := range resp.(*kmsg.DescribeQuorumResponse).Topics[0].Partitions[0].CurrentVoters {
+			p, err := describedPartition(resp)
+			if err != nil {
+				return err
+			}
+			for _, v := range p.CurrentVoters {
 				if int64(v.ReplicaID) == w.facts["a"] {
 					return w.expect(&v, 2, "replicaDirectoryId=$aDirectory")
 				}
@@ -293,10 +297,11 @@ func (w *own) takeBack() error {
 	if err := w.follow("$a"); err != nil {
 		return err
 	}
+	was, epoch := w.facts["was"].(int64), w.facts["wasEpoch"].(int64)
 	w.peers.set(func(p *peers) {
 		p.fetch = func(_ *kmsg.FetchRequest, version int16) kmsg.Response {
 			a, part := p.emptyFetch(version)
-			part.DivergingEpoch.Epoch, part.DivergingEpoch.EndOffset = int32(w.facts["wasEpoch"].(int64)), w.facts["was"].(int64)
+			part.DivergingEpoch.Epoch, part.DivergingEpoch.EndOffset = int32(epoch), was
 			return a
 		}
 	})

@@ -100,11 +100,12 @@ func answeredScenarios(follower func(id, says, does string, play func(*own) erro
 			if err := w.replicate(2); err != nil {
 				return err
 			}
-			w.facts["to"], w.facts["of"] = w.facts["end"].(int64)-1, w.facts["endEpoch"]
+			to, of := w.facts["end"].(int64)-1, w.facts["endEpoch"].(int64)
+			w.facts["to"], w.facts["of"] = to, of
 			w.peers.set(func(p *peers) {
 				p.fetch = func(_ *kmsg.FetchRequest, version int16) kmsg.Response {
 					a, part := p.emptyFetch(version)
-					part.DivergingEpoch.Epoch, part.DivergingEpoch.EndOffset = int32(w.facts["of"].(int64)), w.facts["to"].(int64)
+					part.DivergingEpoch.Epoch, part.DivergingEpoch.EndOffset = int32(of), to
 					return a
 				}
 			})
@@ -118,11 +119,12 @@ func answeredScenarios(follower func(id, says, does string, play func(*own) erro
 			return w.expect(r.message, r.version, "p.fetchOffset=$to p.lastFetchedEpoch=$of p.currentLeaderEpoch=$epoch")
 		}),
 		follower("asks-for-the-snapshot", "a follower that is pointed to a snapshot asks for it from its start", "point it to a snapshot", func(w *own) error {
-			w.facts["snap"], w.facts["snapEpoch"] = w.facts["end"].(int64)+100, w.facts["endEpoch"]
+			snap, epoch := w.facts["end"].(int64)+100, w.facts["endEpoch"].(int64)
+			w.facts["snap"], w.facts["snapEpoch"] = snap, epoch
 			w.peers.set(func(p *peers) {
 				p.fetch = func(_ *kmsg.FetchRequest, version int16) kmsg.Response {
 					a, part := p.emptyFetch(version)
-					part.SnapshotID.EndOffset, part.SnapshotID.Epoch = w.facts["snap"].(int64), int32(w.facts["snapEpoch"].(int64))
+					part.SnapshotID.EndOffset, part.SnapshotID.Epoch = snap, int32(epoch)
 					return a
 				}
 			})
@@ -134,9 +136,10 @@ func answeredScenarios(follower func(id, says, does string, play func(*own) erro
 				"p.snapshotId.endOffset=$snap p.snapshotId.epoch=$snapEpoch p.position=0")
 		}),
 		follower("believes-who-it-is-sent-to", "an answer that names a leader of a newer epoch is followed", "answer a Fetch with another leader", func(w *own) error {
+			b, next := kraft.NodeID(w.facts["b"].(int64)), kraft.Epoch(w.facts["epoch"].(int64))+1
 			w.peers.set(func(p *peers) {
 				p.fetch = func(_ *kmsg.FetchRequest, version int16) kmsg.Response {
-					p.setLeader(kraft.NodeID(w.facts["b"].(int64)), kraft.Epoch(w.facts["epoch"].(int64))+1)
+					p.setLeader(b, next)
 					a, part := p.emptyFetch(version)
 					part.ErrorCode = int16(kraft.FencedLeaderEpoch)
 					return a
@@ -159,15 +162,16 @@ func answeredScenarios(follower func(id, says, does string, play func(*own) erro
 // recordQuirks are about records that a follower should not take.
 func recordQuirks(p compat.Profile, follower func(id, says, does string, play func(*own) error) Scenario) (list []Scenario) {
 	if p.Rules.DropNewerEpochBatches {
-		spoilt := func(spoil func(w *own, batch []byte, f *kmsg.FetchRequest) []byte) func(*own) error {
+		spoilt := func(spoil func(leader kraft.NodeID, batch []byte, f *kmsg.FetchRequest) []byte) func(*own) error {
 			return func(w *own) error {
 				w.facts["was"] = w.facts["end"]
+				a := kraft.NodeID(w.facts["a"].(int64))
 				w.peers.set(func(p *peers) {
 					p.fetch = func(f *kmsg.FetchRequest, version int16) kmsg.Response {
-						a, part := p.emptyFetch(version)
+						resp, part := p.emptyFetch(version)
 						x := &f.Topics[0].Partitions[0]
-						part.RecordBatches = spoil(w, appendLeaderBatch(nil, kraft.Offset(x.FetchOffset), kraft.Epoch(x.CurrentLeaderEpoch), p.leader), f)
-						return a
+						part.RecordBatches = spoil(a, appendLeaderBatch(nil, kraft.Offset(x.FetchOffset), kraft.Epoch(x.CurrentLeaderEpoch), a), f)
+						return resp
 					}
 				})
 				var r *request
@@ -181,13 +185,13 @@ func recordQuirks(p compat.Profile, follower func(id, says, does string, play fu
 			}
 		}
 		list = append(list,
-			follower("drops-corrupt-records", "records with a wrong checksum are not appended", "give it a batch with a wrong checksum", spoilt(func(_ *own, b []byte, _ *kmsg.FetchRequest) []byte {
+			follower("drops-corrupt-records", "records with a wrong checksum are not appended", "give it a batch with a wrong checksum", spoilt(func(_ kraft.NodeID, b []byte, _ *kmsg.FetchRequest) []byte {
 				b[len(b)-1] ^= 0xff
 				return b
 			})).quirk("drop-newer-epoch-batches"),
-			follower("drops-batches-of-a-newer-epoch", "a batch of a newer epoch than the leader's is not appended", "give it a batch of the next epoch", spoilt(func(w *own, _ []byte, f *kmsg.FetchRequest) []byte {
+			follower("drops-batches-of-a-newer-epoch", "a batch of a newer epoch than the leader's is not appended", "give it a batch of the next epoch", spoilt(func(leader kraft.NodeID, _ []byte, f *kmsg.FetchRequest) []byte {
 				x := &f.Topics[0].Partitions[0]
-				return appendLeaderBatch(nil, kraft.Offset(x.FetchOffset), kraft.Epoch(x.CurrentLeaderEpoch)+1, kraft.NodeID(w.facts["a"].(int64)))
+				return appendLeaderBatch(nil, kraft.Offset(x.FetchOffset), kraft.Epoch(x.CurrentLeaderEpoch)+1, leader)
 			})).quirk("drop-newer-epoch-batches"))
 	}
 	if p.Rules.FetchHighWatermark {
@@ -200,10 +204,11 @@ func recordQuirks(p compat.Profile, follower func(id, says, does string, play fu
 			if f := r.message.(*kmsg.FetchRequest); f.Topics[0].Partitions[0].HighWatermark >= 1 { // a lower one than it knows would end it
 				w.facts["hw"] = f.Topics[0].Partitions[0].HighWatermark
 			}
+			hw := w.facts["hw"].(int64)
 			w.peers.set(func(p *peers) {
 				p.fetch = func(_ *kmsg.FetchRequest, version int16) kmsg.Response {
 					a, part := p.emptyFetch(version)
-					part.HighWatermark = w.facts["hw"].(int64)
+					part.HighWatermark = hw
 					return a
 				}
 			})

@@ -240,7 +240,11 @@ func logOfLeaderScenarios(leader func(id, says, does string, play func(*own) err
 				"p.observers[0].replicaId=2000000004 p.observers[0].logEndOffset>=$at p.observers[0].lastFetchTimestamp>=1"); err != nil {
 				return err
 			}
-			for _, v := range resp.(*kmsg.DescribeQuorumResponse).Topics[0].Partitions[0].CurrentVoters {
+			p, err := describedPartition(resp)
+			if err != nil {
+				return err
+			}
+			for _, v := range p.CurrentVoters {
 				if int64(v.ReplicaID) == w.facts["b"] {
 					return w.expect(&v, 2, "logEndOffset=-1 lastFetchTimestamp=-1 lastCaughtUpTimestamp=-1")
 				}

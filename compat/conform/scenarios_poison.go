@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -85,13 +86,15 @@ func (w *own) livesThrough(x *poison) error {
 	return w.expect(r.message, r.version, "clusterId=$cluster")
 }
 
-// answering gives a spoilt answer to the next Fetch.
-func answering(spoil func(w *own, a *kmsg.FetchResponse, p *kmsg.FetchResponseTopicPartition)) func(*own, func()) error {
+// answering gives a spoilt answer to the next Fetch, by what is known when it is prepared: it leaves on another goroutine, while more is
+// learnt.
+func answering(spoil func(known facts, a *kmsg.FetchResponse, p *kmsg.FetchResponseTopicPartition)) func(*own, func()) error {
 	return func(w *own, given func()) error {
+		known := maps.Clone(w.facts)
 		w.peers.set(func(p *peers) {
 			p.fetch = func(_ *kmsg.FetchRequest, version int16) kmsg.Response {
 				a, part := p.emptyFetch(version)
-				spoil(w, a, part)
+				spoil(known, a, part)
 				given()
 				return a
 			}
@@ -102,7 +105,7 @@ func answering(spoil func(w *own, a *kmsg.FetchResponse, p *kmsg.FetchResponseTo
 
 // refusing gives an error code of the whole answer.
 func refusing(code kraft.ErrorCode) func(*own, func()) error {
-	return answering(func(_ *own, a *kmsg.FetchResponse, _ *kmsg.FetchResponseTopicPartition) {
+	return answering(func(_ facts, a *kmsg.FetchResponse, _ *kmsg.FetchResponseTopicPartition) {
 		a.ErrorCode, a.Topics = int16(code), nil
 	})
 }
@@ -111,20 +114,20 @@ func refusing(code kraft.ErrorCode) func(*own, func()) error {
 func strangeAnswers() []poison {
 	type part = *kmsg.FetchResponseTopicPartition
 	return []poison{
-		{"null-records", "a Fetch answer without records, where there may be none, is passed over", nil, answering(func(_ *own, _ *kmsg.FetchResponse, p part) { p.RecordBatches = nil })},
+		{"null-records", "a Fetch answer without records, where there may be none, is passed over", nil, answering(func(_ facts, _ *kmsg.FetchResponse, p part) { p.RecordBatches = nil })},
 		{"invalid-request", "an answer that refuses the request as a whole is passed over", nil, refusing(kraft.InvalidRequest)},
 		{"unknown-server-error", "an answer with UNKNOWN_SERVER_ERROR is passed over", nil, refusing(kraft.UnknownServerError)},
 		{"inconsistent-cluster-id", "an answer that another cluster was meant is passed over", nil, refusing(kraft.InconsistentClusterID)},
-		{"unknown-leader-epoch", "an answer that the epoch is not known is passed over", nil, answering(func(_ *own, _ *kmsg.FetchResponse, p part) { p.ErrorCode = int16(kraft.UnknownLeaderEpoch) })},
-		{"another-leader-of-a-good-answer", "a good answer that names another leader of the epoch changes nothing", nil, answering(func(w *own, _ *kmsg.FetchResponse, p part) {
-			p.CurrentLeader.LeaderID = int32(w.facts["b"].(int64))
+		{"unknown-leader-epoch", "an answer that the epoch is not known is passed over", nil, answering(func(_ facts, _ *kmsg.FetchResponse, p part) { p.ErrorCode = int16(kraft.UnknownLeaderEpoch) })},
+		{"another-leader-of-a-good-answer", "a good answer that names another leader of the epoch changes nothing", nil, answering(func(known facts, _ *kmsg.FetchResponse, p part) {
+			p.CurrentLeader.LeaderID = int32(known["b"].(int64))
 		})},
-		{"itself-as-leader-of-a-good-answer", "a good answer that names the target as the leader changes nothing", nil, answering(func(w *own, _ *kmsg.FetchResponse, p part) {
-			p.CurrentLeader.LeaderID = int32(w.facts["node"].(int64))
+		{"itself-as-leader-of-a-good-answer", "a good answer that names the target as the leader changes nothing", nil, answering(func(known facts, _ *kmsg.FetchResponse, p part) {
+			p.CurrentLeader.LeaderID = int32(known["node"].(int64))
 		})},
-		{"no-topic", "a Fetch answer without a topic is passed over", nil, answering(func(_ *own, a *kmsg.FetchResponse, _ part) { a.Topics = nil })},
-		{"two-topics", "a Fetch answer with two topics is passed over", nil, answering(func(_ *own, a *kmsg.FetchResponse, _ part) { a.Topics = append(a.Topics, a.Topics[0]) })},
-		{"other-partition", "a Fetch answer about another partition is passed over", nil, answering(func(_ *own, _ *kmsg.FetchResponse, p part) { p.Partition = 7 })},
+		{"no-topic", "a Fetch answer without a topic is passed over", nil, answering(func(_ facts, a *kmsg.FetchResponse, _ part) { a.Topics = nil })},
+		{"two-topics", "a Fetch answer with two topics is passed over", nil, answering(func(_ facts, a *kmsg.FetchResponse, _ part) { a.Topics = append(a.Topics, a.Topics[0]) })},
+		{"other-partition", "a Fetch answer about another partition is passed over", nil, answering(func(_ facts, _ *kmsg.FetchResponse, p part) { p.Partition = 7 })},
 		{"no-answer", "a connection that ends instead of an answer is opened again", nil, func(w *own, given func()) error {
 			w.peers.set(func(p *peers) {
 				p.fetch = func(*kmsg.FetchRequest, int16) kmsg.Response { given(); return nil }
@@ -150,19 +153,19 @@ func deadlyAnswers() []poison {
 	handling := func(method string) *killer { return &killer{"KafkaRaftClient." + method, every} }
 	sending := &killer{"InterBrokerSendThread.pollOnce, which lets no exception pass", every}
 	return []poison{
-		{"answer/invalid-request-at-the-partition", "an answer that refuses the partition as invalid is passed over", handling("maybeHandleCommonResponse"), answering(func(_ *own, _ *kmsg.FetchResponse, p part) {
+		{"answer/invalid-request-at-the-partition", "an answer that refuses the partition as invalid is passed over", handling("maybeHandleCommonResponse"), answering(func(_ facts, _ *kmsg.FetchResponse, p part) {
 			p.ErrorCode = int16(kraft.InvalidRequest)
 		})},
 		{"answer/cluster-authorization-failed", "an answer with CLUSTER_AUTHORIZATION_FAILED is passed over", handling("handleTopLevelError"), refusing(kraft.ClusterAuthorizationFailed)},
-		{"answer/a-stranger-leads", "an answer that names an unknown leader of a newer epoch, without an endpoint, is passed over", handling("maybeTransition"), answering(func(w *own, a *kmsg.FetchResponse, p part) {
+		{"answer/a-stranger-leads", "an answer that names an unknown leader of a newer epoch, without an endpoint, is passed over", handling("maybeTransition"), answering(func(known facts, a *kmsg.FetchResponse, p part) {
 			p.ErrorCode, a.Brokers = int16(kraft.FencedLeaderEpoch), nil
-			p.CurrentLeader.LeaderID, p.CurrentLeader.LeaderEpoch = 77, int32(w.facts["epoch"].(int64))+1
+			p.CurrentLeader.LeaderID, p.CurrentLeader.LeaderEpoch = 77, int32(known["epoch"].(int64))+1
 		})},
-		{"answer/it-leads-itself", "an error that names the target as the leader is passed over", handling("maybeTransition"), answering(func(w *own, _ *kmsg.FetchResponse, p part) {
-			p.ErrorCode, p.CurrentLeader.LeaderID = int16(kraft.NotLeaderOrFollower), int32(w.facts["node"].(int64))
+		{"answer/it-leads-itself", "an error that names the target as the leader is passed over", handling("maybeTransition"), answering(func(known facts, _ *kmsg.FetchResponse, p part) {
+			p.ErrorCode, p.CurrentLeader.LeaderID = int16(kraft.NotLeaderOrFollower), int32(known["node"].(int64))
 		})},
-		{"answer/another-leads", "an error that names another leader of the epoch is passed over", handling("maybeTransition"), answering(func(w *own, _ *kmsg.FetchResponse, p part) {
-			p.ErrorCode, p.CurrentLeader.LeaderID = int16(kraft.NotLeaderOrFollower), int32(w.facts["b"].(int64))
+		{"answer/another-leads", "an error that names another leader of the epoch is passed over", handling("maybeTransition"), answering(func(known facts, _ *kmsg.FetchResponse, p part) {
+			p.ErrorCode, p.CurrentLeader.LeaderID = int16(kraft.NotLeaderOrFollower), int32(known["b"].(int64))
 		})},
 		{"answer/truncation-below-the-high-watermark", "an answer that would take back what is committed is not followed", handling("handleFetchResponse"), committed(func(p part) {
 			p.DivergingEpoch.Epoch, p.DivergingEpoch.EndOffset = 0, 0
@@ -175,8 +178,8 @@ func deadlyAnswers() []poison {
 					return m.ResponseKind()
 				}
 			})
-			return answering(func(w *own, _ *kmsg.FetchResponse, p part) {
-				p.SnapshotID.EndOffset, p.SnapshotID.Epoch = w.facts["end"].(int64)+100, int32(w.facts["endEpoch"].(int64))
+			return answering(func(known facts, _ *kmsg.FetchResponse, p part) {
+				p.SnapshotID.EndOffset, p.SnapshotID.Epoch = known["end"].(int64)+100, int32(known["endEpoch"].(int64))
 			})(w, func() {})
 		}},
 		{"answer/cut-short", "an answer that ends too early costs its connection, no more", sending, raw(func(frame []byte) []byte {
