@@ -118,15 +118,23 @@ func runConform(cmd *cobra.Command, args []string, f *conformFlags) error {
 		return err
 	}
 	var columns []conform.Column
+	var unreached error // or the report could not be printed
 	for _, address := range args {
 		report, err := conformTarget(cmd, address, f, match)
-		if err != nil {
-			return err
+		if report != nil {
+			columns = append(columns, conform.Column{Name: address, Report: report})
 		}
-		columns = append(columns, conform.Column{Name: address, Report: report})
+		if unreached = err; err != nil {
+			break
+		}
 	}
-	if err := writeConformFiles(f, columns); err != nil {
-		return err
+	if len(columns) > 0 { // what has been asked is not lost with a target that cannot be
+		if err := writeConformFiles(f, columns); err != nil {
+			return errors.Join(unreached, err)
+		}
+	}
+	if unreached != nil {
+		return unreached
 	}
 	return conformVerdict(columns)
 }

@@ -2,10 +2,15 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"io"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // conformCommand runs `understudy conform` with the arguments.
@@ -85,13 +90,75 @@ func serving(t *testing.T, text string) (address string) {
 	return l.Addr().String()
 }
 
-func TestConform_RefusesWhatItCannotDo(t *testing.T) {
+// vacant is an address at which nobody listens.
+func vacant(t *testing.T) string {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	closed := l.Addr().String()
 	_ = l.Close()
+	return l.Addr().String()
+}
+
+// joined runs `understudy join` as a quorum of one until the test ends.
+func joined(t *testing.T) (address string) {
+	t.Helper()
+	dir := t.TempDir()
+	address = vacant(t)
+	file := filepath.Join(dir, "node.properties")
+	text := "process.roles=controller\nnode.id=1\nlisteners=CONTROLLER://" + address + "\ncontroller.listener.names=CONTROLLER\n" +
+		"listener.security.protocol.map=CONTROLLER:PLAINTEXT\ncontroller.quorum.bootstrap.servers=" + address + "\ncontroller.quorum.election.timeout.ms=300\nlog.dirs=" + filepath.Join(dir, "log") + "\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := runFormat(t, "-c", file, "-t", formatCluster, "--standalone"); code != exitFine {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		run(ctx, []string{"join", "-c", file, "--on-leadership", "stay"}, strings.NewReader(""), io.Discard, io.Discard)
+	}()
+	t.Cleanup(func() { cancel(); <-ended })
+	for t.Context().Err() == nil { // until it listens
+		conn, err := net.Dial("tcp", address)
+		if err == nil {
+			_ = conn.Close()
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return address
+}
+
+// TestConform_WritesWhatItHasIfATargetCannotBeReached asks one target and fails to ask the next: the matrix has the first.
+func TestConform_WritesWhatItHasIfATargetCannotBeReached(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "page.html")
+	there, gone := joined(t), vacant(t)
+	code, _, stderr := conformCommand(t, "--run", "^vote/v0/", "--html", page, there, gone)
+	if code != exitRuntime || !strings.Contains(stderr, gone) {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	data, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := string(data); !strings.Contains(text, there) || strings.Contains(text, gone) || !strings.Contains(text, "vote/refuses-other-cluster") {
+		t.Errorf("the page lacks %s or has %s:\n%s", there, gone, text)
+	}
+	nothing := filepath.Join(t.TempDir(), "page.html")
+	if code, _, _ := conformCommand(t, "--html", nothing, gone); code != exitRuntime {
+		t.Errorf("exit code %d", code)
+	}
+	if _, err := os.Stat(nothing); err == nil {
+		t.Error("a page of nobody is written")
+	}
+}
+
+func TestConform_RefusesWhatItCannotDo(t *testing.T) {
+	closed := vacant(t)
 	for _, x := range []struct {
 		name string
 		args []string
@@ -121,6 +188,7 @@ func TestConform_RefusesWhatItCannotDo(t *testing.T) {
 		{"an own quorum with a voter without an address", []string{"--own-quorum", "--voters", "2", "x:1"}, exitUsage, "ID@HOST:PORT"},
 		{"an own quorum with a directory id that is none", []string{"--own-quorum", "--voters", "2@y:1:short", "x:1"}, exitUsage, "22 letters"},
 		{"an own quorum with the target among the voters", []string{"--own-quorum", "--node-id", "1", "--cluster-id", "x", "--voters", "1@x:1,2@y:1", "x:1"}, exitUsage, "besides the target"},
+		{"an own quorum and a pattern of no scenario", []string{"--own-quorum", "--node-id", "1", "--cluster-id", "x", "--voters", "2@y:1,3@y:2", "--run", "^vote/", closed}, exitUsage, "belongs to alone"},
 		{"credentials that are not there", []string{"--command-config", "/nowhere.properties", "x:1"}, exitUsage, "/nowhere.properties"},
 		{"voters without an own quorum", []string{"--voters", "2=y:1", "x:1"}, exitUsage, "--own-quorum"},
 		{"a directory for JUnit that is not there", []string{"--junit", "/nowhere/x.xml", "x:1"}, exitUsage, "no directory /nowhere"},
