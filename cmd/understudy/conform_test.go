@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -10,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // conformCommand runs `understudy conform` with the arguments.
@@ -117,19 +117,21 @@ func joined(t *testing.T) (address string) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
+	out, in := io.Pipe()
 	go func() {
 		defer close(ended)
-		run(ctx, []string{"join", "-c", file, "--on-leadership", "stay"}, strings.NewReader(""), io.Discard, io.Discard)
+		run(ctx, []string{"join", "-c", file, "--on-leadership", "stay"}, strings.NewReader(""), in, io.Discard)
+		_ = in.Close()
 	}()
 	t.Cleanup(func() { cancel(); <-ended })
-	for t.Context().Err() == nil { // until it listens
-		conn, err := net.Dial("tcp", address)
-		if err == nil {
-			_ = conn.Close()
-			break
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), "listener CONTROLLER://"+address) {
+			go func() { _, _ = io.Copy(io.Discard, out) }() // until the node has ended
+			return address
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
+	t.Fatal("the node does not listen")
 	return address
 }
 
