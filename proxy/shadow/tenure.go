@@ -101,7 +101,7 @@ func (t *tenures) observe(c *Checker, m *message) *tenure {
 	if l == nil {
 		return nil
 	}
-	if m.conn.holes || m.conn.midway || l.stream != m.ref.stream || c.counts.Gaps > 0 {
+	if m.conn.holes || m.conn.midway || l.stream != m.ref.stream || c.counts.Gaps > 0 || c.counts.Undecodable > 0 { // of whom a Fetch may have been, nobody knows
 		l.blind = true
 	}
 	switch m.kind {
