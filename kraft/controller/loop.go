@@ -212,12 +212,10 @@ func (l *loop) response(m *message) kraft.Event {
 			break
 		}
 		l.cfg.Log.Error().Stringer("event", e).Msg("refused records of an epoch to come; the request has failed")
-		return &kraft.RequestFailed{Response: kraft.Response{From: e.From, CorrelationID: e.CorrelationID, Error: kraft.BrokerNotAvailable}, API: kraft.FetchAPI}
+		return &m.instead
 	case *kraft.ReceiveBeginQuorumEpochResponse:
 		if e.LeaderEpoch == l.m.QuorumState().Epoch && l.isStranger(e.From) { // it was removed meanwhile; Kafka's leader ends on it (LeaderState.addAcknowledgementFrom)
-			return &kraft.RequestFailed{Response: kraft.Response{
-				From: e.From, CorrelationID: e.CorrelationID, Error: kraft.BrokerNotAvailable,
-			}, API: kraft.BeginQuorumEpochAPI}
+			return &m.instead
 		}
 	case *kraft.ReceiveFetchSnapshotResponse:
 		id, held := l.log.PartialSize()
@@ -228,9 +226,7 @@ func (l *loop) response(m *message) kraft.Event {
 		var err error
 		if e.Contents, err = l.log.PartialContents(m.chunk); err != nil {
 			l.cfg.Log.Error().Err(err).Stringer("snapshot", id).Msg("the snapshot that was fetched cannot be read: it is asked for again")
-			return &kraft.RequestFailed{Response: kraft.Response{
-				From: e.From, CorrelationID: e.CorrelationID, Error: kraft.BrokerNotAvailable,
-			}, API: kraft.FetchSnapshotAPI}
+			return &m.instead
 		}
 	}
 	return m.event

@@ -223,14 +223,19 @@ func (p *peer) exchange(ctx context.Context, o *outbound) (*message, error) {
 		return nil, err
 	}
 	about := kraft.Response{From: o.to.Record, CorrelationID: o.to.CorrelationID}
-	m := &message{instead: kraft.RequestFailed{Response: about, API: kraft.APIKey(o.key)}}
-	m.instead.Error = kraft.BrokerNotAvailable
+	m := &message{instead: lost(about, kraft.APIKey(o.key))}
 	p.last = m
 	if m.event, err = p.decoder.KRaftResponse(o.key, version, answer, about); err != nil {
 		p.cfg.Log.Error().Err(err).Stringer("request", o.action).Msg("the response cannot be decoded; the connection is closed")
 		return nil, err
 	}
 	return m, payload(m, version, answer)
+}
+
+// lost is the event of a request whose answer does not count.
+func lost(about kraft.Response, api kraft.APIKey) kraft.RequestFailed {
+	about.Error = kraft.BrokerNotAvailable
+	return kraft.RequestFailed{Response: about, API: api}
 }
 
 // payload finds the bytes that go to the disk.

@@ -73,9 +73,10 @@ func TestLeader_OutlivesTheAnswerOfAVoterThatWasRemoved(t *testing.T) {
 					result <- nil
 					return
 				}
+				about := kraft.Response{From: from(id)}
 				result <- l.response(&message{event: &kraft.ReceiveBeginQuorumEpochResponse{
-					Response: kraft.Response{From: from(id)}, PartitionAnswer: kraft.PartitionAnswer{LeaderID: id, LeaderEpoch: epoch},
-				}})
+					Response: about, PartitionAnswer: kraft.PartitionAnswer{LeaderID: id, LeaderEpoch: epoch},
+				}, instead: lost(about, kraft.BeginQuorumEpochAPI)})
 			}))
 			if ev := <-result; ev != nil {
 				return ev

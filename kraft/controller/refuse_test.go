@@ -7,7 +7,6 @@ import (
 
 	"github.com/understudy-kafka/understudy/compat"
 	"github.com/understudy-kafka/understudy/kraft"
-	"github.com/understudy-kafka/understudy/wire"
 )
 
 // What an answer of a peer says ends a node only if it contradicts what the node holds and is said again and again; what this node finds wrong
@@ -65,9 +64,7 @@ func TestRefuse_NoSingleAnswerEndsANode(t *testing.T) {
 // refused has the loop look at what the machine makes of a Fetch response.
 func refused(l *loop, last kraft.Action) bool {
 	l.m.CopyInto(l.before)
-	l.hand = &message{event: &kraft.ReceiveFetchResponse{}, instead: kraft.RequestFailed{
-		Response: kraft.Response{From: 9, CorrelationID: -7, Error: kraft.BrokerNotAvailable}, API: kraft.FetchAPI,
-	}}
+	l.hand = &message{event: &kraft.ReceiveFetchResponse{}, instead: lost(kraft.Response{From: 9, CorrelationID: -7}, kraft.FetchAPI)}
 	defer func() { l.hand = nil }()
 	return l.refuse([]kraft.Action{last})
 }
@@ -91,18 +88,8 @@ func TestRefuse_TellsNobodyThatItLeadsItself(t *testing.T) {
 	const epoch = kraft.Epoch(7)
 	ask := func(a kraft.Action, version int16) kmsg.Response {
 		t.Helper()
-		key, _, ok := wire.SendKey(a)
-		if !ok {
-			t.Fatalf("%v is no request", a)
-		}
-		sender := wire.Sender{ClusterID: testCluster}
-		body, err := sender.AppendSend(nil, a, version)
+		resp, err := n.sends(t, a, version)
 		must(t, err)
-		answer, err := answerTo(n.dial(t), appendRequest(nil, key, version, 7, "test", body), key, version)
-		must(t, err)
-		resp := kmsg.ResponseForKey(key)
-		resp.SetVersion(version)
-		must(t, resp.ReadFrom(answer))
 		return resp
 	}
 	begin := func(epoch kraft.Epoch, from *testNode) kmsg.BeginQuorumEpochResponseTopicPartition {
@@ -146,9 +133,10 @@ func TestRefuse_RecordsOfAnEpochToCome(t *testing.T) {
 		})
 		n.inLoop(t, func(l *loop) {
 			for over, want := range map[kraft.Epoch]bool{0: false, 1: want} {
+				about := kraft.Response{From: 9, CorrelationID: 7}
 				m := &message{event: &kraft.ReceiveFetchResponse{
-					Response: kraft.Response{From: 9, CorrelationID: 7}, Batches: []kraft.Batch{{Epoch: l.m.QuorumState().Epoch + over}},
-				}}
+					Response: about, Batches: []kraft.Batch{{Epoch: l.m.QuorumState().Epoch + over}},
+				}, instead: lost(about, kraft.FetchAPI)}
 				failed, ok := l.response(m).(*kraft.RequestFailed)
 				if ok != want || ok && (failed.From != 9 || failed.CorrelationID != 7 || failed.API != kraft.FetchAPI) {
 					t.Errorf("%s: a batch of the epoch that is %d later is refused %v, want %v: %v", release, over, ok, want, failed)

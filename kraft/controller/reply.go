@@ -46,11 +46,13 @@ func (l *loop) reply(id kraft.RequestID, action kraft.Action) {
 // spoken in its name, and the process that hears it ends (KafkaRaftClient.maybeTransition). Without a leader it takes the epoch over, and the
 // next election heals it.
 func (l *loop) spare(action kraft.Action, receiver kraft.NodeID) {
-	if u, is := action.(*kraft.ReplyUpdateRaftVoter); is && u.LeaderID == receiver && receiver != l.id {
+	if receiver == l.id {
+		return
+	}
+	if u, is := action.(*kraft.ReplyUpdateRaftVoter); is && u.LeaderID == receiver {
 		u.LeaderID, u.LeaderEndpoint = kraft.NoNode, kraft.Address{}
 	}
-	p, ok := toOneThatDoesNotLead(action)
-	if ok && p.LeaderID == receiver && receiver != l.id {
+	if p, ok := toOneThatDoesNotLead(action); ok && p.LeaderID == receiver {
 		p.LeaderID, p.HasEndpoint = kraft.NoNode, false
 	}
 }
