@@ -7,9 +7,11 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/signal"
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -72,8 +74,9 @@ As an observer the node follows the log as a broker does, under its own node.id,
 	return cmd
 }
 
-// join runs the node until ctx ends.
+// join runs the node until ctx ends. A leader then stays for up to five seconds, until the quorum has another one; a second signal ends it at once.
 func join(ctx context.Context, flags *joinFlags, stdout, stderr io.Writer) error {
+	defer context.AfterFunc(ctx, func() { signal.Reset(os.Interrupt, syscall.SIGTERM) })()
 	if os.Getenv("GOGC") == "" {
 		defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
 	}

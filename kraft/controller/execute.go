@@ -3,6 +3,9 @@ package controller
 import (
 	"errors"
 	"fmt"
+	"slices"
+
+	"github.com/rs/zerolog"
 
 	"github.com/understudy-kafka/understudy/kraft"
 	"github.com/understudy-kafka/understudy/kraft/storage"
@@ -41,26 +44,54 @@ func (l *loop) refuse(actions []kraft.Action) bool {
 	} else if l.m.LacksLeaderAddress() { // it would end on it with its next turn
 		reason = kraft.FatalNoEndpoint
 	} else {
-		if e, is := m.event.(*kraft.ReceiveFetchResponse); is && e.PartitionAnswer.Error == kraft.None {
-			l.doubts = 0
-		}
+		l.trust(m)
 		return false
 	}
 	if m.request == nil && l.mustEnd(reason) {
 		return false
 	}
 	l.m, l.before = l.before, l.m
-	said := l.cfg.Log.Error().Stringer("reason", reason).Stringer("event", m.event)
 	if m.request != nil {
-		said.Stringer("peer", m.request.peer).Msg("refused a request that Kafka's process would end on; its connection is closed")
+		l.cfg.Log.Error().Stringer("reason", reason).Stringer("event", m.event).Stringer("peer", m.request.peer).
+			Msg("refused a request that Kafka's process would end on; its connection is closed")
 		l.settle(m.request.id, nil)
 		return true
 	}
-	said.Stringer("peer", m.instead.From).Msg("refused an answer that Kafka's process would end on; the request has failed")
+	level := zerolog.ErrorLevel
+	if l.told(m.from, reason) {
+		level = zerolog.DebugLevel
+	}
+	l.cfg.Log.WithLevel(level).Stringer("reason", reason).Stringer("event", m.event).Stringer("peer", m.instead.From).
+		Msg("refused an answer that Kafka's process would end on; the request has failed")
 	m.handled.Store(true)
 	l.hand = nil
 	l.on(&m.instead)
 	return true
+}
+
+// trust begins to count anew with an answer of the leader to a Fetch that fits what this node holds. One with records that no leader can have is none.
+func (l *loop) trust(m *message) {
+	e, is := m.event.(*kraft.ReceiveFetchResponse)
+	if !is || e.PartitionAnswer.Error != kraft.None || l.ofAnEpochToCome(l.before, e) {
+		return
+	}
+	l.doubts = 0
+	if m.from != nil {
+		m.from.refused = nil
+	}
+}
+
+// told reports whether that reason to refuse an answer of a peer has been told since the peer's last answer that counted: a peer that does not
+// change is asked several times a second.
+func (l *loop) told(p *peer, reason kraft.FatalReason) bool {
+	if p == nil {
+		return false
+	}
+	if slices.Contains(p.refused, reason) {
+		return true
+	}
+	p.refused = append(p.refused, reason)
+	return false
 }
 
 // maxDoubts is how many answers in a row may contradict what this node holds. One may be a frame that was altered on the way; a leader

@@ -208,7 +208,7 @@ func (l *loop) response(m *message) kraft.Event {
 	switch e := m.event.(type) {
 	case *kraft.ReceiveFetchResponse:
 		// 4.0.0 appends a batch of a later epoch, which no leader makes and no checksum tells, and is refused ever after. Later releases drop it.
-		if l.cfg.Profile.Rules.DropNewerEpochBatches || !slices.ContainsFunc(e.Batches, func(b kraft.Batch) bool { return b.Epoch > l.m.QuorumState().Epoch }) {
+		if l.cfg.Profile.Rules.DropNewerEpochBatches || !l.ofAnEpochToCome(l.m, e) {
 			break
 		}
 		l.cfg.Log.Error().Stringer("event", e).Msg("refused records of an epoch to come; the request has failed")
@@ -230,6 +230,11 @@ func (l *loop) response(m *message) kraft.Event {
 		}
 	}
 	return m.event
+}
+
+// ofAnEpochToCome: an answer has records of a later epoch than a machine knows of.
+func (*loop) ofAnEpochToCome(m *kraft.QuorumStateMachine, e *kraft.ReceiveFetchResponse) bool {
+	return slices.ContainsFunc(e.Batches, func(b kraft.Batch) bool { return b.Epoch > m.QuorumState().Epoch })
 }
 
 // expireParked answers the Fetches that have waited for long enough.

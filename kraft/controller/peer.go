@@ -3,8 +3,10 @@ package controller
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/understudy-kafka/understudy/kraft"
@@ -32,9 +34,12 @@ type peer struct {
 	last      *message  // that a response has become
 	failures  int       // to connect, in a row
 	notBefore time.Time // to connect again
-	trouble   string    // that has been told
+	troubles  []string  // that have been told
 
-	asked bool // a request waits for its answer; the loop's
+	denied string // why this node and the peer did not take each other's credentials, which has been told
+
+	asked   bool                // a request waits for its answer; the loop's
+	refused []kraft.FatalReason // why an answer did not count, which has been told; the loop's
 }
 
 // send hands a request to the peer of its record. The machine has one in flight per record, so a full queue means that the peer hangs.
@@ -118,7 +123,7 @@ func (p *peer) run(ctx context.Context) {
 	}
 }
 
-// remark tells once that a peer gives no answer, or refuses all that it is asked, and once that it answers again.
+// remark tells once for each cause that a peer gives no answer, or refuses what it is asked, and once that it answers again.
 func (p *peer) remark(o *outbound, m *message, err error) {
 	trouble := ""
 	switch {
@@ -127,25 +132,40 @@ func (p *peer) remark(o *outbound, m *message, err error) {
 	case err != nil:
 		trouble = "no answer"
 	default:
-		code := kraft.None
-		switch e := m.event.(type) {
-		case *kraft.ReceiveFetchResponse:
-			code = e.Response.Error
-		case *kraft.ReceiveVoteResponse:
-			code = e.Response.Error
-		}
-		if code != kraft.None {
+		if code := refusal(m.event); code != kraft.None {
 			trouble, err = code.String(), errors.New(code.String())
 		}
 	}
-	if trouble == p.trouble {
+	switch {
+	case trouble != "" && slices.Contains(p.troubles, trouble):
 		return
-	}
-	if p.trouble = trouble; trouble == "" {
-		p.cfg.Log.Info().Stringer("peer", o.to.Address).Msg("the peer answers again")
+	case trouble != "":
+		p.troubles = append(p.troubles, trouble)
+	default:
+		if len(p.troubles) > 0 {
+			p.cfg.Log.Info().Stringer("peer", o.to.Address).Msg("the peer answers again")
+		}
+		p.troubles, p.denied = nil, ""
 		return
 	}
 	p.cfg.Log.Warn().Err(err).Stringer("peer", o.to.Address).Str("request", wire.Name(o.key)).Msg("the peer cannot be asked, and is asked again and again")
+}
+
+// refusal is the error of a whole answer to what each node of a quorum may ask another one.
+func refusal(ev kraft.Event) kraft.ErrorCode {
+	switch e := ev.(type) {
+	case *kraft.ReceiveFetchResponse:
+		return e.Response.Error
+	case *kraft.ReceiveFetchSnapshotResponse:
+		return e.Response.Error
+	case *kraft.ReceiveVoteResponse:
+		return e.Response.Error
+	case *kraft.ReceiveBeginQuorumEpochResponse:
+		return e.Response.Error
+	case *kraft.ReceiveEndQuorumEpochResponse:
+		return e.Response.Error
+	}
+	return kraft.None
 }
 
 // tellsNothing: a node that is not the leader is asked again as soon as the machine has its answer, while the leader cannot be reached. Kafka
@@ -174,8 +194,8 @@ func (p *peer) hangUp() {
 func (p *peer) failed(o *outbound, err error) *message {
 	code := kraft.BrokerNotAvailable
 	var auth *AuthenticationError
-	var alert tls.AlertError // how a peer of TLS 1.3 says that it does not take a certificate
-	if errors.As(err, &auth) || errors.As(err, &alert) {
+	if cause, is := denial(err); is && cause != p.denied {
+		p.denied = cause
 		p.cfg.Log.Warn().Err(err).Stringer("peer", o.to.Address).Msg("this node and the peer do not take each other's credentials")
 	}
 	switch {
@@ -191,6 +211,22 @@ func (p *peer) failed(o *outbound, err error) *message {
 	return &message{event: &kraft.RequestFailed{Response: kraft.Response{
 		From: o.to.Record, CorrelationID: o.to.CorrelationID, Error: code,
 	}, API: kraft.APIKey(o.key)}}
+}
+
+// denial is why two nodes do not take each other's credentials, without the addresses of the connection.
+func denial(err error) (cause string, is bool) {
+	var auth *AuthenticationError
+	var alert tls.AlertError                 // how a peer of TLS 1.3 says that it does not take a certificate
+	var expired x509.CertificateInvalidError // whose text has the time of day
+	switch {
+	case errors.As(err, &expired):
+		return fmt.Sprintf("certificate invalid for the reason %d", expired.Reason), true
+	case errors.As(err, &auth):
+		return auth.Error(), true
+	case errors.As(err, &alert):
+		return alert.Error(), true
+	}
+	return "", false
 }
 
 // AuthenticationError is what a Dialer returns when the other side, or this one, does not accept who the other one is. Kafka's client

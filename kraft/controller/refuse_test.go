@@ -57,6 +57,17 @@ func TestRefuse_NoSingleAnswerEndsANode(t *testing.T) {
 				t.Error("a good answer is refused")
 			}
 		}
+		for range maxDoubts - 1 { // what is between is dropped by the rules of 4.4.0, or has failed by those of 4.0.0
+			if fatal(l, kraft.FatalHighWatermarkFell) {
+				t.Error("it ended too early")
+			}
+			l.hand = answerOf(kraft.Batch{Epoch: l.m.QuorumState().Epoch + 1})
+			l.refuse([]kraft.Action{&kraft.ResetTimer{}})
+			l.hand = nil
+		}
+		if !fatal(l, kraft.FatalHighWatermarkFell) {
+			t.Error("records of an epoch to come count as a good answer")
+		}
 		l.doubts = 0
 	})
 }
@@ -64,9 +75,14 @@ func TestRefuse_NoSingleAnswerEndsANode(t *testing.T) {
 // refused has the loop look at what the machine makes of a Fetch response.
 func refused(l *loop, last kraft.Action) bool {
 	l.m.CopyInto(l.before)
-	l.hand = &message{event: &kraft.ReceiveFetchResponse{}, instead: lost(kraft.Response{From: 9, CorrelationID: -7}, kraft.FetchAPI)}
+	l.hand = answerOf()
 	defer func() { l.hand = nil }()
 	return l.refuse([]kraft.Action{last})
+}
+
+// answerOf is a Fetch response with these batches.
+func answerOf(batches ...kraft.Batch) *message {
+	return &message{event: &kraft.ReceiveFetchResponse{Batches: batches}, instead: lost(kraft.Response{From: 9, CorrelationID: -7}, kraft.FetchAPI)}
 }
 
 // inLoop runs f as the owner of the machine.
