@@ -16,12 +16,13 @@ import (
 
 // Description is what MetadataQuorumCommand says of a quorum.
 type Description struct {
-	ClusterID     string
-	Leader        kraft.NodeID
-	Epoch         kraft.Epoch
-	HighWatermark kraft.Offset
-	Voters        []DescribedReplica
-	Observers     []DescribedReplica
+	ClusterID      string
+	Leader         kraft.NodeID
+	Epoch          kraft.Epoch
+	HighWatermark  kraft.Offset
+	MaxFollowerLag kraft.Offset
+	Voters         []DescribedReplica
+	Observers      []DescribedReplica
 }
 
 // DescribedReplica is a voter or observer in a Description.
@@ -49,7 +50,7 @@ func (q *Quorum) Describe(ctx context.Context, through ...kraft.NodeID) (Descrip
 }
 
 func parseDescription(out string) (Description, error) {
-	d := Description{Leader: kraft.NoNode, Epoch: -1, HighWatermark: -1}
+	d := Description{Leader: kraft.NoNode, Epoch: -1, HighWatermark: -1, MaxFollowerLag: -1}
 	seen := 0
 	for l := range strings.Lines(out) {
 		label, value, ok := strings.Cut(strings.TrimSpace(l), ":")
@@ -67,6 +68,8 @@ func parseDescription(out string) (Description, error) {
 			err = scan(value, &d.Epoch)
 		case "HighWatermark":
 			err = scan(value, &d.HighWatermark)
+		case "MaxFollowerLag":
+			err = scan(value, &d.MaxFollowerLag)
 		case "CurrentVoters":
 			d.Voters, err = parseReplicas(value)
 		case "CurrentObservers":
@@ -79,8 +82,8 @@ func parseDescription(out string) (Description, error) {
 		}
 		seen++
 	}
-	if seen < 6 {
-		return d, fmt.Errorf("describe the quorum: the tool printed only %d of 6 fields: %s", seen, child.Tail(out, 12))
+	if seen < 7 {
+		return d, fmt.Errorf("describe the quorum: the tool printed only %d of 7 fields: %s", seen, child.Tail(out, 12))
 	}
 	return d, nil
 }

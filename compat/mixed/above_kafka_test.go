@@ -21,8 +21,10 @@ import (
 // same registered controllers; Kafka's tools that are told only of ours get their answers; and a broker outlives a leader without
 // metadata logic.
 func TestMatrix_OursStandsByAsAControllerOfKafka(t *testing.T) {
+	t.Parallel()
 	for _, release := range cases(t, nil, nil, []string{"4.4.0", "4.0.0"}) {
 		t.Run(release, func(t *testing.T) {
+			t.Parallel()
 			q := stays(t, 10*time.Minute, kafka.Config{Release: kafka.MustRelease(release), Voters: kafka.Dynamic, Brokers: 1, Timeouts: quick})
 			ctx := q.ctx
 			must(t, q.Start(ctx, 1, 2))

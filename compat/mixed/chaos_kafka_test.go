@@ -211,6 +211,7 @@ func (c *chaos) end() {
 // TestMatrix_AMixedQuorumOutlivesChaos: for a while (UNDERSTUDY_CHAOS says for how long) nodes of both kinds are killed, stopped and paused and
 // links between them cut, delayed and swallowed. Then all logs are equal, and nothing that was acknowledged is lost; the checker accuses nobody.
 func TestMatrix_AMixedQuorumOutlivesChaos(t *testing.T) {
+	t.Parallel()
 	kafkatest.NeedKafka(t)
 	if !kafkatest.Matrix() {
 		t.Skip("make test-matrix runs it")
@@ -231,6 +232,7 @@ func TestMatrix_AMixedQuorumOutlivesChaos(t *testing.T) {
 
 // TestMatrix_KilledNodesOfBothKindsLoseNothing: SIGKILL after SIGKILL, of one node or of two at once, while records are written.
 func TestMatrix_KilledNodesOfBothKindsLoseNothing(t *testing.T) {
+	t.Parallel()
 	kafkatest.NeedKafka(t)
 	if !long() {
 		t.Skip("make test-mixed runs it")

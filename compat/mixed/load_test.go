@@ -95,19 +95,27 @@ func logsAgree(t *testing.T, q *kafka.Quorum, watermark kraft.Offset, acked []st
 }
 
 // holds reports whether a node, which may be writing, has the log up to an offset.
-func holds(n kafka.Node, offset kraft.Offset) bool {
+func holds(n kafka.Node, offset kraft.Offset) (found bool) {
+	eachOnDisk(n, func(last kraft.Offset) bool {
+		found = last+1 >= offset
+		return !found
+	})
+	return found
+}
+
+// eachOnDisk calls f with the last offset of each whole batch in the newest file of a node's log, until it returns false.
+func eachOnDisk(n kafka.Node, f func(last kraft.Offset) bool) {
 	files, err := filepath.Glob(filepath.Join(n.DataDir, storage.PartitionDir, "*.log"))
 	if err != nil || len(files) == 0 {
-		return false
+		return
 	}
 	log, err := os.ReadFile(files[len(files)-1])
 	for err == nil && len(log) > 0 {
 		var b wire.Batch
-		if b, log, err = wire.NextBatch(log); err == nil && b.LastOffset()+1 >= offset {
-			return true
+		if b, log, err = wire.NextBatch(log); err == nil && !f(b.LastOffset()) {
+			return
 		}
 	}
-	return false
 }
 
 // nodeLog is what a node has said.

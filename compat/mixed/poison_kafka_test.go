@@ -127,8 +127,10 @@ func (q *poisoned) fetches(name string) {
 // TestMatrix_PoisonEndsNoNode: ours hears, as a follower of a controller of Kafka and as the leader of two, what ends controllers of Kafka,
 // from its peers and from strangers. It goes on each time, and it says nothing that ends one of Kafka. In the end all logs are equal.
 func TestMatrix_PoisonEndsNoNode(t *testing.T) {
+	t.Parallel()
 	for _, release := range cases(t, nil, []string{"4.4.0"}, []string{"4.4.0", "4.0.0", "4.2.1"}) {
 		t.Run(release, func(t *testing.T) {
+			t.Parallel()
 			q := &poisoned{}
 			q.loaded, q.faults = disturbed(t, 8*time.Minute, kafka.Config{
 				Release: kafka.MustRelease(release), Voters: kafka.Dynamic, Timeouts: quick, Source: leading(controller.Stay, source(t, ours)),

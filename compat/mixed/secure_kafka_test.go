@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,20 +19,28 @@ import (
 // TestKafka_SecureQuorumIsJoinedAsVoter: ours votes in a quorum whose controllers want certificates and passwords of each other. With the
 // leader gone its vote and its acknowledgement are needed. Wrong credentials are told in its log, with the peer.
 func TestKafka_SecureQuorumIsJoinedAsVoter(t *testing.T) {
-	kafkatest.NeedKafka(t)
-	protocols := []secure.Protocol{secure.SASLSSL}
-	if kafkatest.Matrix() {
-		protocols = secure.Protocols[1:]
+	t.Parallel()
+	type quorumOf struct {
+		p      secure.Protocol
+		voters kafka.Voters // Standalone: the others join by themselves
 	}
-	for _, p := range protocols {
-		t.Run(p.String(), func(t *testing.T) {
+	short := []quorumOf{{secure.SASLSSL, kafka.Static}}
+	matrix := append(slices.Clone(short), quorumOf{secure.SSL, kafka.Static}, quorumOf{secure.SASLPlaintext, kafka.Static})
+	for _, c := range cases(t, short, matrix, append(slices.Clone(matrix), quorumOf{secure.SASLSSL, kafka.Standalone}, quorumOf{secure.SSL, kafka.Standalone})) {
+		t.Run(c.p.String()+" "+c.voters.String(), func(t *testing.T) {
+			t.Parallel()
+			p := c.p
 			s := kafkatest.Secure(t, p)
 			q := &quorum{t: t, ctx: kafkatest.Deadline(t, 5*time.Minute), ours: []kraft.NodeID{ours}, Quorum: kafkatest.New(t, kafka.Config{
-				Release: kafka.MustRelease("4.4.0"), Voters: kafka.Static, Timeouts: quick, Source: source(t, ours), Properties: s.Properties,
+				Release: kafka.MustRelease("4.4.0"), Voters: c.voters, Timeouts: quick, Source: source(t, ours), Properties: s.Properties,
 				AdminProperties: s.Properties,
 			})}
 			ctx := q.ctx
-			must(t, q.Start(ctx))
+			if c.voters == kafka.Standalone {
+				q.joinThemselves()
+			} else {
+				must(t, q.Start(ctx))
+			}
 			must(t, q.WaitReady(ctx))
 			leader := q.leads(false)
 			must(t, q.Kill(leader.Node))
@@ -54,6 +63,23 @@ func TestKafka_SecureQuorumIsJoinedAsVoter(t *testing.T) {
 			waitLog(ctx, t, q.Quorum, ours, refusal...)
 		})
 	}
+}
+
+// joinThemselves starts the first voter, and then the others, which ask the leader to add them.
+func (q *quorum) joinThemselves() {
+	t := q.t
+	t.Helper()
+	must(t, q.Start(q.ctx, 1))
+	must(t, q.WaitReady(q.ctx, 1))
+	for _, id := range []kraft.NodeID{ours, 2} {
+		q.edit(id, autoJoin, "true")
+		must(t, q.Start(q.ctx, id))
+	}
+	until(q.ctx, t, func() (any, bool) {
+		d, err := q.Describe(q.ctx)
+		must(t, err)
+		return d, len(d.Voters) == 3
+	})
 }
 
 // spoil gives ours credentials that the others do not take.

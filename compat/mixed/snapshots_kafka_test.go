@@ -18,6 +18,7 @@ import (
 // TestMatrix_SnapshotsGoBothWays: ours begins with a snapshot of a leader that is Kafka's, and a controller of Kafka with one of ours, byte by
 // byte. What Kafka understands of ours it tells again in a snapshot of its own.
 func TestMatrix_SnapshotsGoBothWays(t *testing.T) {
+	t.Parallel()
 	kafkatest.NeedKafka(t)
 	releases := []string{"4.4.0"}
 	switch {
@@ -28,6 +29,7 @@ func TestMatrix_SnapshotsGoBothWays(t *testing.T) {
 	}
 	for _, r := range releases {
 		t.Run(r, func(t *testing.T) {
+			t.Parallel()
 			ctx, release := kafkatest.Deadline(t, 10*time.Minute), kafka.MustRelease(r)
 			who := &cast{ours: map[kraft.NodeID][]string{ours: nil}}
 			q := &quorum{t: t, ctx: ctx, ours: []kraft.NodeID{ours}}

@@ -1,7 +1,6 @@
 package mixed
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -37,62 +36,6 @@ func (q *quorum) startsBeside() error {
 		}
 	}
 	return nil
-}
-
-// quorumInfo is what the leader answers to DescribeQuorum.
-type quorumInfo struct {
-	leader kraft.NodeID
-	epoch  kraft.Epoch
-	voters []kraft.ReplicaKey
-	ports  map[kraft.NodeID]uint16
-}
-
-// ask asks the controllers themselves until one of them leads: Kafka's tool is a process of a second.
-func (q *quorum) ask() (d quorumInfo) {
-	q.t.Helper()
-	until(q.ctx, q.t, func() (any, bool) {
-		for _, id := range q.Controllers() {
-			var ok bool
-			if d, ok = describeBy(q.ctx, q.Node(id)); ok {
-				return nil, true
-			}
-		}
-		return "no controller says that it leads", false
-	})
-	return d
-}
-
-func describeBy(ctx context.Context, n kafka.Node) (d quorumInfo, ok bool) {
-	a, err := kafka.DialAdmin(ctx, n.Listener, "test")
-	if err != nil {
-		return d, false
-	}
-	defer func() { _ = a.Close() }()
-	req := kmsg.NewPtrDescribeQuorumRequest()
-	req.Version = 2
-	req.Topics = []kmsg.DescribeQuorumRequestTopic{{Topic: "__cluster_metadata", Partitions: []kmsg.DescribeQuorumRequestTopicPartition{{}}}}
-	limit, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	resp, err := a.Request(limit, req)
-	if err != nil {
-		return d, false
-	}
-	r := resp.(*kmsg.DescribeQuorumResponse)
-	if r.ErrorCode != 0 || len(r.Topics) != 1 || len(r.Topics[0].Partitions) != 1 || r.Topics[0].Partitions[0].ErrorCode != 0 {
-		return d, false
-	}
-	p := r.Topics[0].Partitions[0]
-	d = quorumInfo{leader: kraft.NodeID(p.LeaderID), epoch: kraft.Epoch(p.LeaderEpoch), ports: map[kraft.NodeID]uint16{}}
-	for _, v := range p.CurrentVoters {
-		d.voters = append(d.voters, kraft.ReplicaKey{ID: kraft.NodeID(v.ReplicaID), DirectoryID: v.ReplicaDirectoryID})
-	}
-	slices.SortFunc(d.voters, func(a, b kraft.ReplicaKey) int { return cmp.Compare(a.ID, b.ID) })
-	for _, node := range r.Nodes {
-		for _, l := range node.Listeners {
-			d.ports[kraft.NodeID(node.NodeID)] = l.Port
-		}
-	}
-	return d, true
 }
 
 // keys are nodes under their own directory ids.
@@ -184,8 +127,10 @@ func (q *quorum) edit(id kraft.NodeID, name, value string) {
 // TestKafka_VotersAreChangedByKafkasTools: Kafka's own tool makes our node a voter and takes it out again; while ours leads it does the same
 // with a controller of Kafka. A new address is told by UpdateRaftVoter, and with auto-join a node makes itself a voter, whoever leads.
 func TestKafka_VotersAreChangedByKafkasTools(t *testing.T) {
+	t.Parallel()
 	for _, release := range cases(t, nil, nil, []string{"4.4.0", "4.0.0", "4.1.2", "4.2.1"}) {
 		t.Run(release, func(t *testing.T) {
+			t.Parallel()
 			r := kafka.MustRelease(release)
 			q := stays(t, 12*time.Minute, kafka.Config{Release: r, Voters: kafka.Standalone, Timeouts: calm})
 			must(t, q.Start(q.ctx, 1, ours))
@@ -288,8 +233,10 @@ func (q *quorum) joinsItself(id kraft.NodeID) (d quorumInfo) {
 // TestMatrix_KRaftVersionIsRaisedWithOurs: Kafka's tool turns a static quorum into a dynamic one; ours has told the leader who it is. A leader of
 // ours does not do it, since it is no active controller: the tool finds none.
 func TestMatrix_KRaftVersionIsRaisedWithOurs(t *testing.T) {
+	t.Parallel()
 	for _, release := range cases(t, nil, nil, []string{"4.4.0", "4.1.2"}) {
 		t.Run(release, func(t *testing.T) {
+			t.Parallel()
 			q := stays(t, 10*time.Minute, kafka.Config{Release: kafka.MustRelease(release), Voters: kafka.Static, Timeouts: calm})
 			must(t, q.startsBeside())
 			q.whileOursLeads("kraft.version is not raised", func() bool {

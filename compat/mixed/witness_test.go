@@ -64,7 +64,7 @@ func (w *witness) conforms(t *testing.T, tiers ...string) {
 			t.Errorf("node %d (%s): %s", n.ID, n.Release, n.Verdict)
 		}
 	}
-	if v.Verdict != "CONFORMS" || v.Judged*100 < v.Decisions*80 || v.Decisions == 0 {
+	if v.Verdict != "CONFORMS" || v.Judged*100 < v.Decisions*95 || v.Decisions == 0 {
 		t.Errorf("%s %v: %d of %d decisions judged", v.Verdict, v.Reasons, v.Judged, v.Decisions)
 	}
 }
