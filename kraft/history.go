@@ -19,6 +19,7 @@ type history struct {
 type votersEntry struct {
 	offset Offset
 	voters VoterSet
+	digest [16]byte // of voters, which never change
 }
 
 type versionEntry struct {
@@ -66,7 +67,7 @@ func (h *history) add(offset Offset, record *ControlRecord) bool {
 		if n := len(h.voters); offset < bootstrapOffset || n > 0 && offset <= h.voters[n-1].offset {
 			return false
 		}
-		h.voters = append(slices.Clip(h.voters), votersEntry{offset, record.Voters})
+		h.voters = append(slices.Clip(h.voters), votersEntry{offset, record.Voters, record.Voters.digest()})
 	case KRaftVersionRecord:
 		if n := len(h.versions); offset < bootstrapOffset || n > 0 && offset <= h.versions[n-1].offset {
 			return false

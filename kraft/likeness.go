@@ -1,5 +1,7 @@
 package kraft
 
+import "encoding/binary"
+
 // Likeness is a hash of what shows in the messages of a node. Unlike Fingerprint it leaves out the numbers of requests, and what a
 // leader keeps for its timers and of observers, and which voters it can announce itself to right now. It is for a shadow, to
 // which timers may run out at any time: machines that went different ways to the same state are alike.
@@ -16,7 +18,7 @@ func (m *QuorumStateMachine) Likeness() [16]byte {
 		}
 	}
 	m.parked.hash(&h, m.listeners)
-	m.history.hash(&h)
+	m.history.likeness(&h)
 	return h.sum()
 }
 
@@ -34,4 +36,26 @@ func (r *Leader) likeness(h *hash) {
 	h.voters(r.VolatileVoters)
 	r.Accumulator.hash(h)
 	r.Change.hash(h)
+}
+
+// likeness takes the voter sets by their digests: there are far more states to tell apart than sets.
+func (e *history) likeness(h *hash) {
+	h.word(uint64(e.next))
+	h.word(uint64(len(e.voters))<<32 | uint64(len(e.versions)))
+	for i := range e.voters {
+		v := &e.voters[i]
+		h.word(uint64(v.offset))
+		h.word(binary.LittleEndian.Uint64(v.digest[:8]))
+		h.word(binary.LittleEndian.Uint64(v.digest[8:]))
+	}
+	for i := range e.versions {
+		h.word(uint64(e.versions[i].offset))
+		h.word(uint64(e.versions[i].version))
+	}
+}
+
+func (s VoterSet) digest() [16]byte {
+	h := hash{a: seed0, b: seed1}
+	h.voters(s)
+	return h.sum()
 }

@@ -96,3 +96,27 @@ func TestTier2_JudgesANodeThatWasInTheMiddleOfASnapshot(t *testing.T) {
 		}
 	}
 }
+
+// TestTier2_BlamesNoLeaderThatWasAddedAgain reads a recording in which a voter is removed, is judged as it follows, is added again and leads:
+// where it can be reached nobody has said before.
+func TestTier2_BlamesNoLeaderThatWasAddedAgain(t *testing.T) {
+	in, err := recordings.OpenAny(nil, filepath.Join("testdata", "attached", "440-a-leader-is-removed-and-comes-back.pcapng.zst"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	c := New(Options{Tier2: true})
+	var o recordings.Observation
+	for err = in.Next(&o); err == nil; err = in.Next(&o) {
+		c.Observe(&o)
+	}
+	r := c.Finish()
+	if !errors.Is(err, io.EOF) || len(r.Findings) > 0 || r.Verdict != Conforms {
+		t.Errorf("%v: %v: %+v", err, r.Verdict, r.Findings)
+	}
+	for _, n := range r.Tier2 {
+		if n.Judged < 85 || n.Unjudged[belief.TooMany] > 0 {
+			t.Errorf("%+v", n)
+		}
+	}
+}

@@ -232,6 +232,16 @@ func (j *judge) configure(at kraft.Offset) {
 	j.config = cfg
 }
 
+// elsewhere reports whether the voters have come to say of the node otherwise than its machines were told: that it can be reached elsewhere,
+// or supports something else. As a leader it would write the voters anew, which the node does not.
+func (j *judge) elsewhere() bool {
+	if len(j.set) == 0 || !j.c.world.dynamic {
+		return false
+	}
+	v := j.c.world.voters.Find(j.id)
+	return v != nil && v.Endpoints.Len() > 0 && (!v.Endpoints.Equal(j.config.Endpoints) || v.Versions != j.config.KRaftVersions)
+}
+
 // made are endpoints that stand for those that nobody has seen.
 func made(id kraft.NodeID) kraft.Endpoints {
 	return kraft.NewEndpoints(kraft.Endpoint{Name: listenerName, Address: kraft.Address{Host: "node-" + id.String(), Port: 9093}})

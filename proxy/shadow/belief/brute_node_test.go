@@ -500,7 +500,7 @@ func (n *bruteNode) leaves(m *bruteMessage) (list []*bruteNode, awaited bool) {
 	at := slices.IndexFunc(n.links, func(l bruteLink) bool { return l.conn == m.conn })
 	for i := range n.unsent {
 		s := &n.unsent[i]
-		if s.key != m.key || s.to != m.to || !bytes.Equal(s.body, m.body) || !n.first(i) {
+		if s.key != m.key || s.to != m.to || !bytes.Equal(s.body, m.body) || !n.first(i) || n.occupied(m.conn) {
 			continue
 		}
 		next := n.clone()
@@ -514,6 +514,13 @@ func (n *bruteNode) leaves(m *bruteMessage) (list []*bruteNode, awaited bool) {
 		list, awaited = append(list, next), awaited || n.m.Awaits(s.record, s.correlation)
 	}
 	return list, awaited
+}
+
+// occupied reports whether the node has yet to take the answer to a request that it sent on a connection.
+func (n *bruteNode) occupied(conn ConnID) bool {
+	waits := func(f *bruteFlight) bool { return f.conn == conn && n.m.Awaits(f.record, f.correlation) }
+	return slices.ContainsFunc(n.flying, func(f bruteFlight) bool { return waits(&f) }) ||
+		slices.ContainsFunc(n.came, func(c bruteCame) bool { return c.reply && waits(&c.flight) })
 }
 
 // first reports whether all that stands before a request in its queue may have been given up by now: nobody waits for it.

@@ -181,6 +181,11 @@ func (c *Checker) Message(m *Message) {
 			j.blind("the voters have come into the log", x.nanos)
 		}
 	}
+	for _, j := range c.judges {
+		if j.elsewhere() {
+			j.end("where it can be reached has come to light")
+		}
+	}
 	if c.world.nameless() {
 		if c.world.name(); !c.world.known { // they were taken for voters without
 			for _, j := range c.judges {
@@ -203,19 +208,23 @@ type latest struct {
 	conn        ConnID
 	correlation int32
 	key         int16
+	epoch       kraft.Epoch
 }
 
-// again reports whether a request was seen on another connection already: somebody has recorded it twice.
+// again reports whether a request was seen on another connection that is open yet: somebody has recorded it twice. A node that was started
+// anew numbers its requests as it did before.
 func (c *Checker) again(x *crossing) bool {
 	if x.reply || x.correlation == 0 {
 		return false
 	}
-	at, now := pair{x.from, x.to}, latest{x.conn, x.correlation, x.key}
+	at, now := pair{x.from, x.to}, latest{x.conn, x.correlation, x.key, x.said.epoch}
 	before, known := c.latest[at]
 	if known || len(c.latest) < maxNodes*maxNodes {
 		c.latest[at] = now
 	}
-	return known && before.conn != now.conn && before.correlation == now.correlation && before.key == now.key
+	twin := before
+	twin.conn = now.conn
+	return known && before.conn != now.conn && twin == now
 }
 
 func (c *Checker) judge(x *crossing) {
@@ -248,6 +257,11 @@ func (c *Checker) Closed(conn ConnID) {
 		c.census.closed(conn)
 		c.holdOther(held{kind: heldClose, conn: conn})
 		return
+	}
+	for at, l := range c.latest {
+		if l.conn == conn {
+			delete(c.latest, at)
+		}
 	}
 	for _, j := range c.judges {
 		j.closed(conn)

@@ -43,7 +43,7 @@ func TestHonestQuorums_AreNeverBlamed(t *testing.T) {
 		}
 		seeds = append(seeds[:len(seeds):len(seeds)], seed)
 	}
-	judged, messages, all, blamed := uint64(0), uint64(0), uint64(0), 0
+	judged, messages, all, blamed, beliefs := uint64(0), uint64(0), uint64(0), 0, uint64(0)
 	for i, seed := range seeds {
 		s := anyQuorum(t, seed)
 		s.run(*simLong)
@@ -55,6 +55,7 @@ func TestHonestQuorums_AreNeverBlamed(t *testing.T) {
 		}
 		for _, r := range s.c.Report() {
 			all += r.Messages
+			beliefs += r.Beliefs
 			if s.begin == 0 {
 				judged += r.Judged
 				messages += r.Messages - r.Unjudged[NoProfile]
@@ -67,8 +68,8 @@ func TestHonestQuorums_AreNeverBlamed(t *testing.T) {
 			t.Logf("%d messages in %d quorums, %d have a node blamed", all, i+1, blamed)
 		}
 	}
-	t.Logf("%d messages in %d quorums; of those judged from their first message on, %d of %d were explained; %d have a node blamed",
-		all, len(seeds), judged, messages, blamed)
+	t.Logf("%d messages in %d quorums, %.1f states in the mean; of those judged from their first message on, %d of %d were explained; %d have a node blamed",
+		all, len(seeds), float64(beliefs)/float64(all), judged, messages, blamed)
 	if len(seeds) > 1 && 100*judged < 95*messages {
 		t.Errorf("judged only %d of %d messages", judged, messages)
 	}

@@ -291,7 +291,7 @@ func (j *judge) acceptRequest(h *hypothesis, i int, x *crossing, stale bool) boo
 	s := &h.sent[i]
 	loads := h.loads(s, x)
 	if s.key != x.key && !loads || !s.anywhere && s.record != x.to && x.to != kraft.NoNode || h.m.Awaits(s.record, s.correlation) == stale ||
-		!loads && !j.wrote(h, s, x) {
+		h.occupied(x.conn) || !loads && !j.wrote(h, s, x) {
 		return false
 	}
 	if loads {
@@ -306,6 +306,13 @@ func (j *judge) acceptRequest(h *hypothesis, i int, x *crossing, stale bool) boo
 	}
 	h.overtaken(built, record, anywhere)
 	return true
+}
+
+// occupied reports whether the node has yet to take the answer to a request that left on a connection. Then no other leaves there: one
+// that was built for the same record before left before, one that was built since would have made it forget the first, and there is
+// one record to a connection (Kafka: NetworkClient keeps connections by node id, and a bootstrap server has one of its own).
+func (h *hypothesis) occupied(conn ConnID) bool {
+	return slices.ContainsFunc(h.open, func(s openSlot) bool { return s.conn == conn && !s.hidden() })
 }
 
 // overtaken drops what was built for a connection record before a request that leaves: requests to one node leave in order, so those

@@ -56,9 +56,34 @@ func (s *sim) disturb() {
 		s.after(until, n.poll)
 	default:
 		for _, o := range s.nodes {
-			if l := n.links[o.id]; l != nil && s.r.IntN(2) == 0 {
-				n.lose(l)
-			}
+			n.linksTo(o, func(l *simLink) {
+				if s.r.IntN(2) == 0 {
+					n.lose(l)
+				}
+			})
+		}
+	}
+}
+
+// fails lets the node learn that there will be no answer.
+func (n *simNode) fails(r simRequest, why kraft.ErrorCode) {
+	life := n.life
+	n.s.after(n.s.leg(), func() {
+		if n.up && n.life == life {
+			n.receive(&kraft.RequestFailed{Response: kraft.Response{From: r.dest.Record, CorrelationID: r.dest.CorrelationID, Error: why}, API: kraft.APIKey(r.key)})
+		}
+	})
+}
+
+// linksTo visits the links to a node.
+func (n *simNode) linksTo(to *simNode, visit func(*simLink)) {
+	records := []kraft.NodeID{to.id}
+	for i := range n.s.nodes {
+		records = append(records, kraft.NodeID(-2-i))
+	}
+	for _, r := range records {
+		if l := n.links[r]; l != nil && l.to == to {
+			visit(l)
 		}
 	}
 }

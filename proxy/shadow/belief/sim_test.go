@@ -84,7 +84,8 @@ type simNode struct {
 	event     kraft.Event
 	asked     map[kraft.RequestID]*simAsk
 	parked    map[kraft.RequestID]int64
-	links     map[kraft.NodeID]*simLink // by the node at the other end
+	gone      bool                      // it does not come back
+	links     map[kraft.NodeID]*simLink // by connection record, as in Kafka: to a node as a voter, to the same as a bootstrap server
 	requests  kraft.RequestID
 	life      int
 	up        bool
@@ -103,6 +104,7 @@ type simNode struct {
 // simLink is what a client has to do with one server.
 type simLink struct {
 	to      *simNode
+	record  kraft.NodeID
 	unsent  []simRequest
 	flying  *simRequest
 	conn    ConnID
@@ -234,13 +236,16 @@ func (n *simNode) crash() {
 	n.hangUp()
 	for _, o := range n.s.nodes {
 		for _, to := range n.s.nodes {
-			if l := o.links[to.id]; l != nil && (o == n || to == n) {
-				o.lose(l)
+			if o == n || to == n {
+				o.linksTo(to, o.lose)
 			}
 		}
 	}
 	n.links = map[kraft.NodeID]*simLink{}
 	n.s.after(20_000+n.s.r.Int64N(500_000), func() {
+		if n.gone {
+			return
+		}
 		n.log.Crash(n.s.r.IntN(2) == 0)
 		n.upgrade()
 		n.start()
@@ -266,16 +271,6 @@ func (n *simNode) lose(l *simLink) {
 		n.fails(*r, kraft.BrokerNotAvailable)
 	}
 	n.s.after(n.s.leg(), func() { n.leave(l) })
-}
-
-// fails lets the node learn that there will be no answer.
-func (n *simNode) fails(r simRequest, why kraft.ErrorCode) {
-	life := n.life
-	n.s.after(n.s.leg(), func() {
-		if n.up && n.life == life {
-			n.receive(&kraft.RequestFailed{Response: kraft.Response{From: r.dest.Record, CorrelationID: r.dest.CorrelationID, Error: why}, API: kraft.APIKey(r.key)})
-		}
-	})
 }
 
 func (n *simNode) receive(ev kraft.Event) {
@@ -472,10 +467,10 @@ func (n *simNode) send(action kraft.Action, key int16, to kraft.Destination) {
 	if err != nil && !n.s.mixed {
 		n.s.t.Fatal(err)
 	}
-	l := n.links[target.id]
-	if l == nil {
-		l = &simLink{to: target}
-		n.links[target.id] = l
+	l := n.links[to.Record]
+	if l == nil || l.to != target {
+		l = &simLink{to: target, record: to.Record}
+		n.links[to.Record] = l
 	}
 	l.unsent = append(l.unsent, simRequest{key: key, version: version, dest: to, body: body, unknown: err != nil})
 	n.leave(l)
@@ -483,7 +478,7 @@ func (n *simNode) send(action kraft.Action, key int16, to kraft.Destination) {
 
 // leave sends the next request of a link when the one before is answered.
 func (n *simNode) leave(l *simLink) {
-	if l.flying != nil || len(l.unsent) == 0 || !n.up || n.links[l.to.id] != l {
+	if l.flying != nil || len(l.unsent) == 0 || !n.up || n.links[l.record] != l {
 		return
 	}
 	s := n.s

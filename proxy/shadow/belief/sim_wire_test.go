@@ -26,7 +26,7 @@ func (s *sim) message(client, server *simNode, r *simRequest, conn ConnID, respo
 			fmt.Printf("%d WIRE %d conn %d %v>%v %s\n", s.now, m.Number, conn.ID, x.from, x.to, x.words())
 		}
 	}
-	if l := client.links[server.id]; l != nil {
+	if l := client.links[r.dest.Record]; l != nil && l.to == server {
 		m.Midway = l.midway
 		if response == nil {
 			l.hidden = s.seen < s.begin
