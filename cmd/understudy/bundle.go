@@ -77,6 +77,8 @@ func writeBundles(dir string, flags *checkFlags, files []string, c *shadow.Check
 			for _, release := range flags.releases {
 				b.Command += " --release " + release
 			}
+		} else {
+			b.Command += " --tier 1" // what is left out of the core the second tier would miss
 		}
 		b.Command += " " + bundleCore
 		if reasons[i] != nil {

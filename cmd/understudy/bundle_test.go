@@ -42,14 +42,14 @@ func TestBundle_ExplainsItself(t *testing.T) {
 	}
 	for _, want := range []string{
 		"M9 watermark-never-falls: node 1", "what happened:", "what must hold:", "why it matters:", "source:", "resembles:",
-		"The conversation", "-> ", "node 1: Fetch v18 ", "understudy check core",
+		"The conversation", "-> ", "node 1: Fetch v18 ", "understudy check --tier 1 core",
 	} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("%q is not in:\n%s", want, stdout)
 		}
 	}
 	// the one command, as it is written there
-	code, stdout, stderr = checkCommand(nil, "check", filepath.Join(bundles[0], "core"))
+	code, stdout, stderr = checkCommand(nil, "check", "--tier", "1", filepath.Join(bundles[0], "core"))
 	if code != exitFinding || !strings.Contains(stdout, "M9 watermark-never-falls: node 1") {
 		t.Error(code, stdout, stderr)
 	}

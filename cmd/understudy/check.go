@@ -76,7 +76,7 @@ Exit codes: 0 conforms, 1 diverges, 3 inconclusive, 2 wrong usage, 4 an I/O erro
 }
 
 // defaultTier is the tier of rules that is judged unless another is asked for.
-const defaultTier = 1
+const defaultTier = 2
 
 // valid looks at the flags together.
 func (flags *checkFlags) valid(files []string) error {

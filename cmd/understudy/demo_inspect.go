@@ -71,7 +71,7 @@ func judge(file string, asPeer bool) (*shadow.Report, error) {
 		return nil, err
 	}
 	defer func() { _ = source.Close() }()
-	checker := shadow.New(shadow.Options{FaultAsPeer: asPeer})
+	checker := shadow.New(shadow.Options{FaultAsPeer: asPeer, Tier2: defaultTier == 2})
 	var o recordings.Observation
 	for {
 		err := source.Next(&o)

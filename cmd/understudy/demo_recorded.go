@@ -175,19 +175,17 @@ func (s *show) forged(ctx context.Context, q *demo.Recorded) error {
 	return s.caught(act, &f)
 }
 
-// caught expects that the altered vote was found, and nothing else.
+// caught expects that the altered vote was found, by both tiers, and nothing else.
 func (s *show) caught(act *demoAct, f *demo.Forgery) error {
-	r := act.report
-	if r.Verdict != shadow.Diverges || len(r.Findings) != 1 {
-		return unexpected("the altered vote of node %s in epoch %d: verdict %s with %d findings, want DIVERGES with one; see %s",
-			f.Voter, f.Epoch, r.Verdict, len(r.Findings), act.Recording)
+	if err := isForgery(act.report, f); err != nil {
+		return err
 	}
 	asPeer, err := judge(act.Recording, true)
 	if err != nil {
 		return &exitError{exitRuntime, err}
 	}
-	if len(asPeer.Findings) != 1 { // the file must say what the live checker said
-		return unexpected("the recording %s has %d findings, the live checker had one", act.Recording, len(asPeer.Findings))
+	if err := isForgery(asPeer, f); err != nil { // the file must say what the live checker said
+		return err
 	}
 	found := &asPeer.Findings[0]
 	act.Finding = &demoFinding{Rule: found.Rule, Node: found.Node, Epoch: found.Epoch, Text: found.Text}
@@ -195,9 +193,6 @@ func (s *show) caught(act *demoAct, f *demo.Forgery) error {
 		act.Finding.Frames = append(act.Finding.Frames, p.Number)
 	}
 	demo.Finding(s.out, s.style, found)
-	if err := isForgery(found, f); err != nil {
-		return err
-	}
 	asSent, err := judge(act.Recording, false)
 	if err != nil {
 		return &exitError{exitRuntime, err}
@@ -213,11 +208,18 @@ func (s *show) caught(act *demoAct, f *demo.Forgery) error {
 	return nil
 }
 
-// isForgery expects a finding to be the altered vote, under the rule that it breaks.
-func isForgery(found *shadow.Finding, f *demo.Forgery) error {
-	if found.Rule == "M1" && found.Node == f.Voter && found.Epoch == f.Epoch {
-		return nil
+// isForgery expects that a report tells of the altered vote alone: under the rule that it breaks, and as one that no state of the node explains.
+func isForgery(r *shadow.Report, f *demo.Forgery) error {
+	want := []string{"M1", shadow.Tier2}
+	if r.Verdict != shadow.Diverges || len(r.Findings) != len(want) {
+		return unexpected("the altered vote of node %s in epoch %d: verdict %s with %d findings, want DIVERGES with one of each tier",
+			f.Voter, f.Epoch, r.Verdict, len(r.Findings))
 	}
-	return unexpected("the altered vote was found as %s of node %s in epoch %d, want M1 of node %s in epoch %d",
-		found.Rule, found.Node, found.Epoch, f.Voter, f.Epoch)
+	for i, rule := range want {
+		if found := &r.Findings[i]; found.Rule != rule || found.Node != f.Voter || found.Epoch != f.Epoch {
+			return unexpected("the altered vote was found as %s of node %s in epoch %d, want %s of node %s in epoch %d",
+				found.Rule, found.Node, found.Epoch, rule, f.Voter, f.Epoch)
+		}
+	}
+	return nil
 }

@@ -204,6 +204,9 @@ func TestDemo_UnexpectedVerdictsFail(t *testing.T) {
 	report := func(v shadow.Verdict, f ...shadow.Finding) *demoAct {
 		return &demoAct{Name: "act", report: &shadow.Report{Verdict: v, Findings: f}}
 	}
+	both := func(f shadow.Finding) *shadow.Report {
+		return report(shadow.Diverges, f, shadow.Finding{Rule: shadow.Tier2, Node: 2, Epoch: 2}).report
+	}
 	forged := &demo.Forgery{Voter: 2, Candidate: 3, VotedFor: 2, Epoch: 2}
 	for _, tc := range []struct {
 		name string
@@ -214,9 +217,10 @@ func TestDemo_UnexpectedVerdictsFail(t *testing.T) {
 		{"the recorded quorum is inconclusive", quiet().conforms(report(shadow.Inconclusive)), exitInconclusive},
 		{"the altered vote is not found", quiet().caught(report(shadow.Conforms), forged), exitFinding},
 		{"something else is found as well", quiet().caught(report(shadow.Diverges, shadow.Finding{}, shadow.Finding{}), forged), exitFinding},
-		{"another rule", isForgery(&shadow.Finding{Rule: "M2", Node: 2, Epoch: 2}, forged), exitFinding},
-		{"another node", isForgery(&shadow.Finding{Rule: "M1", Node: 3, Epoch: 2}, forged), exitFinding},
-		{"another epoch", isForgery(&shadow.Finding{Rule: "M1", Node: 2, Epoch: 3}, forged), exitFinding},
+		{"another rule", isForgery(both(shadow.Finding{Rule: "M2", Node: 2, Epoch: 2}), forged), exitFinding},
+		{"another node", isForgery(both(shadow.Finding{Rule: "M1", Node: 3, Epoch: 2}), forged), exitFinding},
+		{"the first tier alone", isForgery(report(shadow.Diverges, shadow.Finding{Rule: "M1", Node: 2, Epoch: 2}).report, forged), exitFinding},
+		{"another epoch", isForgery(both(shadow.Finding{Rule: "M1", Node: 2, Epoch: 3}), forged), exitFinding},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var exit *exitError
@@ -225,7 +229,7 @@ func TestDemo_UnexpectedVerdictsFail(t *testing.T) {
 			}
 		})
 	}
-	if err := isForgery(&shadow.Finding{Rule: "M1", Node: 2, Epoch: kraft.Epoch(2)}, forged); err != nil {
+	if err := isForgery(both(shadow.Finding{Rule: "M1", Node: 2, Epoch: kraft.Epoch(2)}), forged); err != nil {
 		t.Errorf("the right finding is refused: %v", err)
 	}
 }

@@ -133,12 +133,9 @@ type answer struct {
 	Count   uint64 `json:"count"`
 }
 
-// check runs `understudy check -o json`. What tier 2, which is off by default, says of the same files is logged.
+// check runs `understudy check -o json`, with both tiers.
 func check(t *testing.T, files ...string) (verdict, int) {
 	t.Helper()
-	if text, code := understudy(t, append([]string{"check", "--tier", "2"}, files...)...); code != 0 {
-		t.Logf("tier 2 exits with %d:\n%s", code, text)
-	}
 	out, code := understudy(t, append([]string{"check", "-o", "json"}, files...)...)
 	var v verdict
 	if err := json.Unmarshal([]byte(out), &v); err != nil {
