@@ -89,7 +89,8 @@ func (j *judge) anchorAtAnswer(x *crossing) {
 		said.LeaderEpoch != f.said.epoch || said.Diverging.Epoch >= 0 || said.Snapshot.Epoch >= 0 || said.LeaderID == j.id {
 		return
 	}
-	if w := &j.c.world; w.votersAt >= f.said.offset || w.votersEpoch > f.said.last { // it does not have that set of voters yet
+	w := &j.c.world
+	if w.votersAt >= f.said.offset || w.votersEpoch > f.said.last || !w.certain(f.said.epoch) { // it may not have that set of voters
 		return
 	}
 	if !f.said.replica.DirectoryID.IsZero() {

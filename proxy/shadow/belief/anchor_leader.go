@@ -65,7 +65,7 @@ const absentNanos = 3_000_000_000
 // surveyed reports whether it is known how far every voter is, as far as it matters: one that does not fetch must be behind the others.
 func (j *judge) surveyed(now int64) bool {
 	w, r := &j.c.world, &j.wire.reign
-	if r.hw < 1 || w.votersAt >= r.hw || w.votersEpoch > r.epoch || w.voters.Find(j.id) == nil {
+	if r.hw < 1 || w.votersAt >= r.hw || w.votersEpoch > r.epoch || !w.certain(r.epoch) || w.voters.Find(j.id) == nil {
 		return false
 	}
 	heard, lowest := 1, r.end

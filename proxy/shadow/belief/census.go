@@ -188,5 +188,14 @@ func (s *census) elected(e electorate) []kraft.NodeID {
 	return ids
 }
 
+// end is how far any of those who fetch has come.
+func (s *census) end() kraft.Offset {
+	end := s.hw
+	for _, at := range s.asked {
+		end = max(end, at)
+	}
+	return end
+}
+
 // closed forgets a Fetch that is never answered.
 func (s *census) closed(conn ConnID) { delete(s.open, conn) }

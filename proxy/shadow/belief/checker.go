@@ -165,6 +165,7 @@ func (c *Checker) Message(m *Message) {
 		if ids := c.census.observe(x); !c.world.known && ids != nil {
 			c.world.leader = ids[0]
 			c.world.list(ids)
+			c.world.shownIn, c.world.shownAt = x.said.epoch, c.census.end()
 		}
 		if c.world.nameless() {
 			c.world.name()
@@ -176,7 +177,7 @@ func (c *Checker) Message(m *Message) {
 		c.release()
 	}
 	configured := c.world.votersAt < 0
-	if c.world.learn(x); configured && c.world.votersAt >= 0 {
+	if c.world.learn(x); configured && c.world.votersAt >= 0 || !configured && c.world.votersAt < 0 {
 		for _, j := range c.judges { // where each can be reached is part of it, and was not known
 			j.blind("the voters have come into the log", x.nanos)
 		}

@@ -97,6 +97,7 @@ func (j *judge) execute(h *hypothesis, action kraft.Action, ev kraft.Event) {
 	case *kraft.FlushLog:
 		h.flushed = h.view.End
 	case *kraft.TruncateTo:
+		h.lose()
 		h.truncate(a.Offset)
 	case *kraft.AssignEpoch:
 		h.view.AssignEpoch(a.Epoch)
@@ -172,12 +173,23 @@ func (h *hypothesis) truncate(end kraft.Offset) {
 	}
 }
 
+// lose takes in that records are taken out of the log: nobody was served those that it may have had beyond what is known, and answers that
+// were written before may yet show others.
+func (h *hypothesis) lose() {
+	h.openTail = false
+	for i := range h.asked {
+		s := &h.asked[i]
+		s.cut = s.cut || slices.ContainsFunc(s.could, func(a answer) bool { return a.some })
+	}
+}
+
 func (h *hypothesis) install(a *kraft.InstallSnapshot, ev kraft.Event) {
 	contents := ev.(*kraft.ReceiveFetchSnapshotResponse).Contents
 	h.view.AddSnapshot(kraft.Snapshot{ID: a.ID, Size: a.Size})
 	if !h.view.TruncateToLatestSnapshot() {
 		return
 	}
+	h.lose()
 	h.tail, h.flushed, h.history = nil, h.view.End, nil
 	if contents.HasKRaftVersion {
 		h.history = append(h.history, kraft.HistoryEntry{

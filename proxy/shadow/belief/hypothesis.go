@@ -50,6 +50,7 @@ type askedSlot struct {
 	passive  bool     // in this state it changes nothing; could has what it is answered then
 	observer bool     // a Fetch of an observer: all that it changes is what the leader knows of observers
 	before   bool     // it came before judging began: any answer will do
+	cut      bool     // the log was truncated since it may have been answered: with which records is not known any more
 	serial   uint32   // of the state that passive is true of
 	could    []answer // what it may have been answered since it came
 }
@@ -245,6 +246,12 @@ func (h *hypothesis) admit(o *hypothesis, really bool) (more bool) {
 	for i := range o.asked {
 		s := &o.asked[i]
 		mine := h.request(s.x.id)
+		if s.cut && !mine.cut {
+			if more = true; !really {
+				return true
+			}
+			mine.cut = true
+		}
 		for k := range s.could {
 			if mine.has(&s.could[k]) {
 				continue

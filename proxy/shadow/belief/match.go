@@ -40,7 +40,7 @@ func (j *judge) acceptReply(h *hypothesis, x *crossing) bool {
 	if h.asked[i].before {
 		return j.acceptAny(h, i, x)
 	}
-	if len(x.said.batches) > 0 && !j.extend(h, x.said.batches) {
+	if len(x.said.batches) > 0 && !h.asked[i].cut && !j.extend(h, x.said.batches) {
 		return false
 	}
 	s := &h.asked[i]

@@ -62,7 +62,7 @@ func (j *judge) takes(h *hypothesis, i int, due kraft.TimerSet) {
 	s.taken = true
 	x, closed := s.x, s.closed
 	if !closed {
-		s.could = nil
+		s.could, s.cut = nil, false
 	}
 	j.event(h, x.event, due)
 	if could := h.asked[i].could; len(could) > 0 && could[len(could)-1].said.granted {

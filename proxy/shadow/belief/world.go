@@ -13,6 +13,9 @@ type world struct {
 	votersEpoch kraft.Epoch  // and its epoch
 	dynamic     bool         // kraft.version 1: the voters have directory ids
 	known       bool
+	shownIn     kraft.Epoch    // the last epoch in which a leader has shown that it has this set,
+	shownAt     kraft.Offset   // by a record here: once it commits that, no later leader has another
+	safe        bool           // it has
 	ids         []kraft.NodeID // that any set of voters had
 	leader      kraft.NodeID   // that led when the first message was seen: nothing shows its directory id until it leads no more
 }
@@ -48,9 +51,43 @@ func (w *world) learn(x *crossing) {
 		for i := range e.Batches {
 			for k, r := range e.Batches[i].Control {
 				w.control(e.Batches[i].Base+kraft.Offset(k), e.Batches[i].Epoch, &r, e.Batches[i].Control)
+				w.shown(e.Batches[i].Base+kraft.Offset(k), e.Batches[i].Epoch, &r, e.LeaderEpoch)
 			}
 		}
+		w.safe = w.safe || e.LeaderEpoch == w.shownIn && e.HighWatermark > w.shownAt
 	}
+}
+
+// shown takes in that a leader has a record of the set of voters that is known.
+func (w *world) shown(at kraft.Offset, epoch kraft.Epoch, r *kraft.ControlRecord, in kraft.Epoch) {
+	switch r.Type {
+	case kraft.VotersRecord:
+		if at == w.votersAt && epoch == w.votersEpoch && in > w.shownIn {
+			w.shownIn, w.shownAt = in, at
+		}
+	case kraft.LeaderChangeRecord:
+		if epoch > w.shownIn && w.lists(r.VoterIDs) {
+			w.shownIn, w.shownAt = epoch, at
+		}
+	case kraft.KRaftVersionRecord, kraft.OtherControlRecord:
+	}
+}
+
+// certain reports whether the log of a leader of an epoch holds the set of voters that is known: a change that was not committed is lost
+// if the next leader does not have it.
+func (w *world) certain(epoch kraft.Epoch) bool { return !w.dynamic || w.safe || epoch == w.shownIn }
+
+// lists reports whether the voters that are known have these ids.
+func (w *world) lists(ids []kraft.NodeID) bool {
+	if len(ids) != w.voters.Len() {
+		return false
+	}
+	for _, id := range ids {
+		if w.voters.Find(id) == nil {
+			return false
+		}
+	}
+	return true
 }
 
 // name gives the voters their directory ids, once it has come to light that they have any and all are known.
@@ -97,9 +134,11 @@ func (w *world) control(at kraft.Offset, epoch kraft.Epoch, r *kraft.ControlReco
 		}
 		if !w.known || epoch > w.votersEpoch || epoch == w.votersEpoch && at > w.votersAt {
 			w.voters, w.votersAt, w.votersEpoch, w.known = r.Voters, at, epoch, true
+			w.shownIn, w.shownAt, w.safe = epoch, at, false
 		}
 	case kraft.LeaderChangeRecord:
-		if w.known {
+		lost := w.dynamic && !w.safe && epoch > w.shownIn && !w.lists(r.VoterIDs)
+		if w.known && !lost {
 			return
 		}
 		for i := range batch {
@@ -108,6 +147,7 @@ func (w *world) control(at kraft.Offset, epoch kraft.Epoch, r *kraft.ControlReco
 			}
 		}
 		w.list(r.VoterIDs)
+		w.shownIn, w.shownAt, w.safe = epoch, at, false
 	case kraft.KRaftVersionRecord:
 		w.dynamic = w.dynamic || r.KRaftVersion > 0
 	case kraft.OtherControlRecord:
