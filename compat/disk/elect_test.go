@@ -22,6 +22,7 @@ import (
 // lost, and then starts the quorum on them. The long tier deals all situations out to the releases, and has some of a static
 // quorum; the short one takes the first on 4.4.0.
 func TestKafka_ElectsWhomTheDoctorNames(t *testing.T) {
+	t.Parallel()
 	var list []string
 	for _, release := range releases(t) {
 		if release > "4" {
@@ -36,10 +37,16 @@ func TestKafka_ElectsWhomTheDoctorNames(t *testing.T) {
 			}
 		}
 		if len(mine) > 0 {
-			t.Run(release, func(t *testing.T) { stagedElections(t, release, kafka.Dynamic, mine) })
+			t.Run(release, func(t *testing.T) {
+				t.Parallel()
+				stagedElections(t, release, kafka.Dynamic, mine)
+			})
 		}
 		if kafkatest.Matrix() && release == staticRelease {
-			t.Run(release+" static", func(t *testing.T) { stagedElections(t, release, kafka.Static, staticSituations) })
+			t.Run(release+" static", func(t *testing.T) {
+				t.Parallel()
+				stagedElections(t, release, kafka.Static, staticSituations)
+			})
 		}
 	}
 }

@@ -35,6 +35,7 @@ var volatile = regexp.MustCompile(`CreateTime: \d+|crc: \d+|"lastContainedLogTim
 // same node, and lets the release start on ours: with initial controllers, standalone, of a static quorum, and 4.4.0 also on the layout
 // of older releases.
 func TestKafka_StartsOnWhatWeFormatted(t *testing.T) {
+	t.Parallel()
 	program := ""
 	for _, release := range releases(t) {
 		if release < "4" {
@@ -43,7 +44,10 @@ func TestKafka_StartsOnWhatWeFormatted(t *testing.T) {
 		if program == "" {
 			program = built(t)
 		}
-		t.Run(release, func(t *testing.T) { startFormatted(t, program, kafka.MustRelease(release)) })
+		t.Run(release, func(t *testing.T) {
+			t.Parallel()
+			startFormatted(t, program, kafka.MustRelease(release))
+		})
 	}
 }
 

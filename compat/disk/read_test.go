@@ -61,10 +61,12 @@ func grow(ctx context.Context, q *kafka.Quorum, id kraft.NodeID, segments int, p
 
 // TestKafka_DirectoriesOfEachReleaseAreReadDumpedAndWrittenAgain takes a directory that the release made through its whole life here.
 func TestKafka_DirectoriesOfEachReleaseAreReadDumpedAndWrittenAgain(t *testing.T) {
+	t.Parallel()
 	list := releases(t)
 	program := built(t)
 	for _, release := range list {
 		t.Run(release, func(t *testing.T) {
+			t.Parallel()
 			q := made(t, release, kafka.Dynamic)
 			data := copyDir(t, q.Node(1).DataDir)
 			d := dist(t, kafka.MustRelease(release))
