@@ -27,9 +27,10 @@ test-short: ## no Kafka, <= 60 s once the modules are compiled
 test-explore: ## every state of ten small quorums, on the real engine: 5.7 million states (<= 60 s on one core)
 	$(GO) test -count=1 -timeout 10m ./kraft/explore
 
-test-sim: ## quorums under faults: 2,200 seeds, 2 x 10^7 events, and every broken twin (<= 90 s on one core); 300 quorums before tier 2 (<= 60 s), its search against full enumeration (<= 20 s)
+test-sim: ## quorums under faults: 2,200 seeds, 2 x 10^7 events, and every broken twin (<= 90 s on one core); 300 quorums before tier 2 (<= 60 s), its search against full enumeration (<= 20 s), damaged streams (<= 40 s)
 	$(GO) test -count=1 -timeout 20m -v -run 'NoSeed|Twins|Liveness|SameSeed' ./kraft/sim
-	$(GO) test -count=1 -timeout 20m -v -run 'HonestQuorums|BruteForce_Agrees' ./proxy/shadow/belief
+	$(GO) test -count=1 -timeout 20m -v -run 'HonestQuorums|BruteForce_Agrees|MidStream|LeadersThatEnd' ./proxy/shadow/belief
+	$(GO) test -count=1 -timeout 20m -run 'Tier2|Corrupted' ./proxy/shadow
 
 test-pages: ## the HTML pages, drawn by a real Chromium; installs it with apt when root
 	$(GO) run ./internal/need/cmd chromium

@@ -219,7 +219,7 @@ func (a *adviser) shapeless(c *Checker, m *message) {
 }
 
 // left takes in that all connections of a node have ended.
-func (a *adviser) left(c *Checker, n *node, at int64) {
+func (a *adviser) left(n *node, at int64) {
 	p, ok := a.poison[n.id]
 	if !ok {
 		return

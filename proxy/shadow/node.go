@@ -78,7 +78,7 @@ func (n *node) leave(c *Checker, k *conn) {
 			if len(n.conns) == 0 {
 				n.gone = true
 				c.quorum.left(c, n)
-				c.advice.left(c, n, c.last)
+				c.advice.left(n, c.last)
 			}
 			return
 		}

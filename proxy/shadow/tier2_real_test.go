@@ -13,6 +13,9 @@ import (
 // TestTier2_ExplainsRecordingsThatItOnceDidNot reads recordings of real controllers that were blamed for something once, as they are and
 // without what may hold secrets.
 func TestTier2_ExplainsRecordingsThatItOnceDidNot(t *testing.T) {
+	if testing.Short() {
+		t.Skip("half a minute under the race detector; make test-sim runs it")
+	}
 	files, err := filepath.Glob(filepath.Join("testdata", "real", "*"))
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)

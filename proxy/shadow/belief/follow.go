@@ -90,8 +90,8 @@ func (j *judge) saw(x *crossing) {
 	case !x.reply:
 		j.anchorAtRequest(x)
 	case asked != nil && x.key == wire.KeyFetch:
-		j.rules(x, asked)
 		j.unjudged(j.why)
+		j.rules(x, asked)
 		return
 	}
 	if x.reply && asked == nil && len(j.set) > 0 {
