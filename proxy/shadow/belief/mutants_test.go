@@ -26,7 +26,7 @@ func TestMutants_AreFoundThroughTheWire(t *testing.T) {
 	if !mutants.Inside(t) {
 		return
 	}
-	var changed, found int
+	var found, explained, unjudged int
 	var after []int
 	for _, m := range mutants.All() {
 		wanted := m.Number()%sampled == 0
@@ -42,31 +42,43 @@ func TestMutants_AreFoundThroughTheWire(t *testing.T) {
 				release = "4.0.2"
 			}
 		}
-		differs, took, others := hunt(t, m, release)
-		if others > 0 {
+		got := hunt(t, m, release)
+		if got.others > 0 {
 			t.Errorf("%s: the right nodes are blamed", m)
 		}
 		switch {
-		case !differs:
-			t.Logf("        %s: never shows", m)
-		case took < 0:
-			changed++
-			t.Logf("MISSED  %s", m)
-		default:
-			changed++
+		case got.found:
 			found++
-			after = append(after, took)
-			t.Logf("%7d %s", took, m)
+			after = append(after, got.after)
+			t.Logf("%7d %s", got.after, m)
+		case got.unjudged != "":
+			unjudged++
+			t.Logf("UNJUDGED %s: %s", m, got.unjudged)
+		case got.differs > 0:
+			explained++
+			t.Logf("EXPLAINED %s: in %d quorums", m, got.differs)
+		default:
+			t.Logf("        %s: never shows", m)
 		}
 	}
 	slices.Sort(after)
 	if found > 0 {
-		t.Logf("found %d of %d mutants that show; messages until then: median %d, nine of ten %d", found, changed, after[found/2], after[found*9/10])
+		t.Logf("%d mutants are found, after %d messages in the median, %d in nine of ten; %d write nothing else than some correct node would; %d were not judged",
+			found, after[found/2], after[found*9/10], explained, unjudged)
 	}
 }
 
+// hunted is what came of the hunt for a mutant.
+type hunted struct {
+	differs  int    // quorums in which it has written something else than the right engine
+	found    bool   // by what it wrote
+	after    int    // so many messages later
+	unjudged string // it was not found, and of what it wrote then not all was judged
+	others   int    // right nodes that were blamed
+}
+
 // hunt plays quorums with a mutant until it is found.
-func hunt(t *testing.T, m *mutants.Mutant, release string) (differs bool, took, others int) {
+func hunt(t *testing.T, m *mutants.Mutant, release string) (got hunted) {
 	for try := range *flagTries {
 		s := newSim(t, uint64(try)+1, release, 3+try%3, 1, try%2 == 1)
 		s.slow = []int64{1000, 200, 3000}[try%3]
@@ -81,14 +93,23 @@ func hunt(t *testing.T, m *mutants.Mutant, release string) (differs bool, took, 
 		}
 		s.run(2500)
 		(*mutants.Mutant)(nil).Select()
-		differs = differs || s.changedAt > 0
 		for _, d := range s.found {
 			if d.Node != s.victim {
-				others++
+				got.others++
 			} else if s.changedAt > 0 {
-				return true, s.seen - s.changedAt, others
+				got.found, got.after = true, s.seen-s.changedAt
+				return got
+			}
+		}
+		if s.changedAt == 0 {
+			continue
+		}
+		got.differs++
+		for why, n := range s.unjudged(s.victim) {
+			if n > s.unjudgedBefore[why] {
+				got.unjudged = why
 			}
 		}
 	}
-	return differs, -1, others
+	return got
 }

@@ -100,9 +100,14 @@ func (n *simNode) snapshot(move bool) {
 	}
 	c := n.log.ContentsAt(end)
 	n.log.AddSnapshot(id, int64(len(n.s.snapshotBytes(id, c))), c)
+	if n.right != nil {
+		n.right.log.AddSnapshot(id, int64(len(n.s.snapshotBytes(id, c))), c)
+	}
 	n.handle(&kraft.SnapshotCreated{ID: id})
 	if n.plan(0); move && n.up {
-		n.log.MoveStart(id)
+		if n.log.MoveStart(id); n.right != nil {
+			n.right.log.MoveStart(id)
+		}
 	}
 }
 

@@ -40,15 +40,16 @@ type sim struct {
 	victim  kraft.NodeID // the node that is not what it should be
 	wrong   func(on bool)
 
-	changedAt int            // the message before which its writing first differed
-	graceful  bool           // some processes end on request
-	snapshots bool           // nodes take snapshots
-	swallows  bool           // the proxy loses requests and answers
-	operated  bool           // voters come and go
-	calm      bool           // nothing breaks
-	tap       func(*Message) // sees the messages in place of the checker
-	tapClosed func(ConnID)   // and the ends of connections
-	begin     int            // the first message that the checker sees
+	changedAt      int               // the message before which its writing first differed
+	unjudgedBefore map[string]uint64 // its messages that were not judged by then
+	graceful       bool              // some processes end on request
+	snapshots      bool              // nodes take snapshots
+	swallows       bool              // the proxy loses requests and answers
+	operated       bool              // voters come and go
+	calm           bool              // nothing breaks
+	tap            func(*Message)    // sees the messages in place of the checker
+	tapClosed      func(ConnID)      // and the ends of connections
+	begin          int               // the first message that the checker sees
 }
 
 type simEvent struct {
@@ -96,9 +97,7 @@ type simNode struct {
 	old       bool // of a release that knows no PreVote
 	ending    bool // it is about to be told to end
 
-	honest    kraft.QuorumStateMachine
-	honestLog kraft.LogView
-	honestNow kraft.Instant
+	right *right // of a wrong node
 }
 
 // simLink is what a client has to do with one server.
@@ -224,6 +223,12 @@ func (n *simNode) start() {
 		n.s.t.Fatal(err)
 	}
 	n.m, n.up, n.ending, n.inbox, n.polling = m, true, false, nil, 0
+	if n.s.victim == n.id && n.s.wrong != nil && n.life == 0 {
+		n.right = &right{}
+	}
+	if n.right != nil {
+		n.right.begin(n)
+	}
 	n.life++
 	n.deadlines, n.asked, n.parked = map[kraft.Timer]int64{}, map[kraft.RequestID]*simAsk{}, map[kraft.RequestID]int64{}
 	n.links = map[kraft.NodeID]*simLink{}
@@ -246,7 +251,10 @@ func (n *simNode) crash() {
 		if n.gone {
 			return
 		}
-		n.log.Crash(n.s.r.IntN(2) == 0)
+		keeps := n.s.r.IntN(2) == 0
+		if n.log.Crash(keeps); n.right != nil {
+			n.right.log.Crash(keeps)
+		}
 		n.upgrade()
 		n.start()
 	})
@@ -352,8 +360,9 @@ func (n *simNode) Due(at kraft.Instant) kraft.TimerSet {
 		}
 	}
 	if n.s.victim == n.id && n.s.wrong != nil {
-		n.m.CopyInto(&n.honest)
-		n.honestLog, n.honestNow = *n.Log(), at
+		if n.right != nil {
+			n.right.now = at
+		}
 		n.s.wrong(true)
 	}
 	return n.due

@@ -2,7 +2,6 @@ package belief
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/understudy-kafka/understudy/kraft"
@@ -86,23 +85,4 @@ func (s *sim) report(t testing.TB) {
 	for _, r := range s.c.Report() {
 		t.Logf("%+v", r)
 	}
-}
-
-// compare notes when a wrong node first writes what the right one would not have written in its place.
-func (n *simNode) compare(actions []kraft.Action) {
-	var buffer kraft.Actions
-	right := n.honest.OnEvent(n.event, &n.honestLog, kraft.Clock{Now: n.honestNow, Due: n.due}, &buffer)
-	if !slices.Equal(written(actions), written(right)) {
-		n.s.changedAt = max(n.s.seen, 1)
-	}
-}
-
-func written(actions []kraft.Action) (list []string) {
-	for _, a := range actions {
-		_, _, reply := wire.ReplyKey(a)
-		if _, _, send := wire.SendKey(a); send || reply {
-			list = append(list, a.String())
-		}
-	}
-	return list
 }
