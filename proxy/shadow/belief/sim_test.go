@@ -406,7 +406,7 @@ func (n *simNode) Execute(actions []kraft.Action) bool {
 		done, err := n.log.Execute(a, n.event)
 		if err != nil {
 			if n.s.victim == n.id {
-				n.die()
+				n.crash()
 				return false
 			}
 			n.s.t.Fatal(err)
@@ -420,8 +420,6 @@ func (n *simNode) Execute(actions []kraft.Action) bool {
 	}
 	return true
 }
-
-func (n *simNode) die() { n.crash() }
 
 func (n *simNode) execute(action kraft.Action) {
 	switch a := action.(type) {
@@ -446,7 +444,7 @@ func (n *simNode) execute(action kraft.Action) {
 		if n.s.victim < 0 && !n.s.operated { // a quorum that is robbed of its voters may end that way
 			n.s.t.Errorf("node %v ends: %v on %v", n.id, a, n.event)
 		}
-		n.die()
+		n.crash()
 	default:
 		if key, to, ok := wire.SendKey(action); ok {
 			n.send(action, key, to)
