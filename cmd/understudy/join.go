@@ -48,7 +48,9 @@ hands the leadership over as soon as a controller of Kafka has caught up. Meanwh
 only an active controller can do. With --on-leadership never-campaign it votes and asks nobody for a vote: if it
 alone has the last records of a leader that died, there is no leader until another voter that has them is back.
 
-As an observer the node follows the log as a broker does, under its own node.id, and counts for no majority.`,
+As an observer the node follows the log as a broker does, under its own node.id, and counts for no majority.
+
+SIGTERM ends it in order: a leader resigns and stays until the quorum has another one, for five seconds at most. A second one ends it at once.`,
 		Example: `  understudy join --config controller.properties --as voter
   understudy join --config controller.properties --as voter --on-leadership never-campaign
   understudy join --config observer.properties --as observer --release 4.1.2`,

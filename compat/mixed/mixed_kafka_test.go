@@ -23,10 +23,9 @@ type loaded struct {
 	load    *load
 }
 
-// pauses takes the office from a controller of Kafka by a pause. What it answers afterwards to the Fetches that it had parked is beyond tier 2.
+// pauses takes the office from a controller of Kafka by a pause.
 func (q *loaded) pauses(undo func(kraft.NodeID) error) {
 	q.t.Helper()
-	q.tiers = []string{"1"}
 	q.loses(q.Pause, undo)
 }
 
