@@ -38,7 +38,8 @@ type Case struct {
 	// Applies says why the case cannot be asked of the target; "" if it can. Nil: it always can.
 	Applies func(*Target) string
 	Steps   []Step
-	Fresh   bool // it is about this moment: the facts are learnt anew for it, and a failure is tried again
+	Fresh   bool    // it is about this moment: the facts are learnt anew for it, and a failure is tried again
+	kills   *killer // of which releases it ends a node; nil: of none
 }
 
 // Step is one request and what must come back on the same connection.
@@ -160,6 +161,7 @@ type Result struct {
 	Talk    []Spoken // what was said, oldest first
 	Target  *Target  // what was known when it was asked
 	judged  []judged // of a scenario: what was asserted
+	ended   bool     // it was asked, and nobody answered afterwards
 }
 
 // Spoken is one request and its answer as they crossed the wire.

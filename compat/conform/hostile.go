@@ -29,7 +29,6 @@ const (
 type Attack struct {
 	Case
 	strike func(*striker) error // an error: the target's reaction is wrong, though it may live
-	kills  *killer              // of which releases it ends a node
 }
 
 // killer says which releases of Kafka do not live through something, though they should.

@@ -13,8 +13,8 @@ import (
 func killerAttacks(compat.Profile) (all []Attack) {
 	add := func(name, says, source string, kills killer, role Role, step Step) {
 		all = append(all, Attack{
-			Case:   Case{ID: "killers/" + name, Says: says, Source: source, Role: role, Steps: []Step{step}},
-			strike: func(s *striker) error { return s.send(step) }, kills: &kills,
+			Case:   Case{ID: "killers/" + name, Says: says, Source: source, Role: role, Steps: []Step{step}, kills: &kills},
+			strike: func(s *striker) error { return s.send(step) },
 		})
 	}
 	const leads = "Kafka: KafkaRaftClient.maybeTransition, QuorumState.transitionToFollower"
@@ -39,8 +39,8 @@ func killerAttacks(compat.Profile) (all []Attack) {
 		Case: Case{
 			ID: "killers/claims-all-memory", Says: "many frames that claim socket.request.max.bytes and stay away take no memory", Does: "hold 24 connections, each with a frame that claims 100 MiB",
 			Source: "KIP-72; Kafka: NetworkReceive, MemoryPool (queued.max.request.bytes, which has no limit by default)",
+			kills:  &killer{"KIP-72: queued.max.request.bytes has no limit by default, and memory is taken as a frame claims it", every},
 		},
-		kills: &killer{"KIP-72: queued.max.request.bytes has no limit by default, and memory is taken as a frame claims it", every},
 		strike: func(s *striker) error {
 			return s.each(24, func(c net.Conn) error {
 				return wrote(c, append(binary.BigEndian.AppendUint32(nil, 100<<20), 0, 1))

@@ -85,20 +85,23 @@ func startQuorum(ctx context.Context, t *testing.T, x quorumUnderTest) *kafka.Qu
 	for i := 0; x.snapshot && i < 8 && err == nil; i++ {
 		err = q.WriteMetadata(ctx, fmt.Sprintf("group-%d", i), 40)
 	}
+	if x.snapshot && err == nil {
+		err = awaitSnapshot(ctx, q.Node(second.Node).Listener)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	for x.snapshot {
-		target, err := discover(ctx, &Options{Address: q.Node(second.Node).Listener, NodeID: kraft.NoNode})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, ok := target.facts["snapshotEnd"]; ok {
-			break
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
 	return q
+}
+
+// awaitSnapshot returns when the quorum of a node has a leader with a snapshot.
+func awaitSnapshot(ctx context.Context, address string) error {
+	for ; ; time.Sleep(100 * time.Millisecond) {
+		target, err := discover(ctx, &Options{Address: address, NodeID: kraft.NoNode})
+		if err != nil || target.facts["snapshotEnd"] != nil {
+			return err
+		}
+	}
 }
 
 // bumpEpoch asks for a vote that is not granted, in a newer epoch: the leader gives up its office.

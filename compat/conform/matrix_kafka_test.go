@@ -25,8 +25,15 @@ var builds = []string{"4.0.0", "4.0.2", "4.1.2", "4.2.1", "4.3.1", "4.4.0"}
 type column struct {
 	name    string
 	release string
-	source  kafka.Source
+	ours    *ourProgram // nil: Kafka's own
 	dying   time.Duration
+}
+
+func (c *column) source(t *testing.T) kafka.Source {
+	if c.ours == nil {
+		return nil
+	}
+	return c.ours.source(t)
 }
 
 // TestKafka_Matrix asks every case of every target, for the page of docs: controllers of the six builds and of ours, in quorums of both
@@ -36,7 +43,7 @@ func TestKafka_Matrix(t *testing.T) {
 	if *keepIn == "" {
 		t.Skip("starts some three hundred controllers: make conform-matrix")
 	}
-	columns := []column{{understudyColumn, "4.4.0", ourSource(t), 300 * time.Millisecond}}
+	columns := []column{{understudyColumn, "4.4.0", buildOurs(t), 300 * time.Millisecond}}
 	for _, release := range builds {
 		columns = append(columns, column{release, release, nil, time.Second})
 	}
@@ -61,10 +68,14 @@ func TestKafka_Matrix(t *testing.T) {
 	}
 }
 
-// quorum asks both nodes of a quorum, and attacks those of a dynamic one.
+// quorum asks both nodes of a quorum, and attacks those of a dynamic one, whose leader has a snapshot.
 func (c *column) quorum(t *testing.T, voters kafka.Voters) {
 	ctx := kafkatest.Deadline(t, 20*time.Minute)
-	q := startQuorum(ctx, t, quorumUnderTest{c.release, voters, voters == kafka.Dynamic && c.source == nil, c.source})
+	x, start := quorumUnderTest{c.release, voters, voters == kafka.Dynamic, c.source(t)}, startQuorum
+	if c.ours != nil && x.snapshot {
+		start = c.ours.afterKafkas
+	}
+	q := start(ctx, t, x)
 	ids := followerFirst(ctx, t, q)
 	ask := func(id kraft.NodeID, part, match string, h Hostility) {
 		o := Options{
@@ -89,7 +100,7 @@ func (c *column) quorum(t *testing.T, voters kafka.Voters) {
 // own plays the other voters of a quorum.
 func (c *column) own(t *testing.T, voters kafka.Voters, match string) {
 	ctx := kafkatest.Deadline(t, 25*time.Minute)
-	q := kafkatest.New(t, kafka.Config{Release: kafka.MustRelease(c.release), Source: c.source, Voters: voters, Timeouts: ownTimeouts, RaftLog: kafka.Debug})
+	q := kafkatest.New(t, kafka.Config{Release: kafka.MustRelease(c.release), Source: c.source(t), Voters: voters, Timeouts: ownTimeouts, RaftLog: kafka.Debug})
 	if err := q.Start(ctx, 1); err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +158,7 @@ func (c *column) proves(t *testing.T, report *Report) {
 	killers := killersOf(report.Target.Profile)
 	for i := range report.Results {
 		r := &report.Results[i]
-		if k := killers[r.Case.ID]; k != nil && c.source == nil && r.Outcome == Passed && k.dies(report.Target.Profile) {
+		if k := killers[r.Case.ID]; k != nil && c.ours == nil && r.Outcome == Passed && k.dies(report.Target.Profile) {
 			t.Errorf("%s does not end %s: %s", r.Case.ID, c.name, k.explain())
 		}
 	}

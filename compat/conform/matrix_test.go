@@ -190,12 +190,13 @@ func wrongPage(t testing.TB, page string) (wrong []string) {
 			complain("%s has %d cells: %s", row[1], len(cells)-2, row[0])
 			continue
 		}
+		level := cells[1]
 		cells = cells[2:]
 		if !slices.ContainsFunc(cells, func(c string) bool { return c == "✓" || c == "†" }) {
 			complain("nobody keeps %s: %s", row[1], row[0])
 		}
 		for i, cell := range cells {
-			if why := wrongCell(cell, names[i], killers[row[1]]); why != "" {
+			if why := wrongCell(cell, level, names[i], killers[row[1]]); why != "" {
 				complain("%s of %s: %q %s", row[1], names[i], cell, why)
 			}
 		}
@@ -206,13 +207,18 @@ func wrongPage(t testing.TB, page string) (wrong []string) {
 	return wrong
 }
 
-// wrongCell says what is wrong with a target's cell of a row, whose case may be a killer.
-func wrongCell(cell, target string, k *killer) string {
+// wrongCell says what is wrong with a target's cell of a row of a level, whose case may be a killer. Each target is asked all that its release
+// has, and only a named rule tells releases apart.
+func wrongCell(cell, level, target string, k *killer) string {
 	kafkas := target != understudyColumn
 	p, err := compat.ByRelease(target)
 	switch {
 	case !strings.Contains("✓†–·", cell) || cell == "":
 		return "is blank, broken or not judged"
+	case cell == "–":
+		return "was asked in none of its quorums"
+	case cell == "·" && (level == string(Must) || level == string(Should)):
+		return "is not asked of it, and no named rule of its release says why"
 	case k == nil && cell == "†", k != nil && kafkas && err == nil && cell == "†" && !k.dies(p):
 		return "is not known to end it"
 	case k != nil && kafkas && err == nil && cell != "†" && k.dies(p):
@@ -241,7 +247,9 @@ func TestMatrix_WrongPagesAreSeen(t *testing.T) {
 		{"a blank cell", vote, strings.Replace(vote, "| ✓ |", "|  |", 1), "is blank"},
 		{"a broken rule", vote, strings.Replace(vote, "✓", "✗", 1), "broken"},
 		{"one that was not judged", vote, strings.Replace(vote, "✓", "?", 1), "not judged"},
-		{"nobody keeps it", vote, strings.ReplaceAll(vote, "✓", "–"), "nobody keeps"},
+		{"nobody keeps it", vote, strings.ReplaceAll(vote, "✓", "·"), "nobody keeps"},
+		{"one that our node was not asked", vote, vote[:strings.LastIndex(vote, "✓")] + "– |", "of understudy: \"–\" was asked in none"},
+		{"a rule of some releases without a name", vote, strings.Replace(vote, "✓", "·", 1), "no named rule"},
 		{"an end that no killer is known for", vote, strings.Replace(vote, "✓", "†", 1), "not known to end it"},
 		{"a killer that does not end", killer, strings.Replace(killer, "†", "✓", 1), "does not show"},
 		{"a column is missing", "| 4.0.2 |", "|", "the columns are"},

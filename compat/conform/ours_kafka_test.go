@@ -3,6 +3,7 @@ package conform
 import (
 	"context"
 	"os/exec"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,11 +14,18 @@ import (
 // ourNodes is a release of Kafka whose controllers are run by our binary.
 type ourNodes struct {
 	kafka.Dist
+	*ourProgram
+}
+
+// ourProgram is our binary in place of Kafka's controllers.
+type ourProgram struct {
 	binary string
+	kafkas atomic.Bool // Kafka's own controllers are started still: see takeOver
 }
 
 func (d *ourNodes) Command(ctx context.Context, jvm kafka.JVM, class string, args ...string) *exec.Cmd {
 	switch {
+	case d.kafkas.Load():
 	case class == "kafka.Kafka":
 		return exec.CommandContext(ctx, d.binary, "join", "--config", args[0], "--on-leadership", "stay", "--release", d.Release().String(), "--log-format", "kafka")
 	case class == "kafka.tools.StorageTool" && args[0] == "format":
@@ -29,15 +37,60 @@ func (d *ourNodes) Command(ctx context.Context, jvm kafka.JVM, class string, arg
 // ourSource builds our binary and runs it in place of Kafka's controllers.
 func ourSource(t *testing.T) kafka.Source {
 	t.Helper()
+	return buildOurs(t).source(t)
+}
+
+func buildOurs(t *testing.T) *ourProgram {
+	t.Helper()
 	binary, err := kafkatest.BuildProgram(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
+	return &ourProgram{binary: binary}
+}
+
+func (p *ourProgram) source(t *testing.T) kafka.Source {
 	kafkas := kafka.DefaultSource("", func(text string) { t.Log(text) })
 	return func(ctx context.Context, release kafka.Release) (kafka.Dist, error) {
 		d, err := kafkas(ctx, release)
-		return &ourNodes{Dist: d, binary: binary}, err
+		return &ourNodes{Dist: d, ourProgram: p}, err
 	}
+}
+
+// afterKafkas starts a quorum of Kafka's controllers, has it make a snapshot and starts ours on the directories that it leaves: alone they have
+// no records to make one of.
+func (p *ourProgram) afterKafkas(ctx context.Context, t *testing.T, x quorumUnderTest) *kafka.Quorum {
+	t.Helper()
+	own := &ourProgram{binary: p.binary} // another quorum may have begun with ours
+	own.kafkas.Store(true)
+	x.source, x.snapshot = own.source(t), true
+	q := startQuorum(ctx, t, x)
+	elected, err := q.WaitLeader(ctx)
+	for _, id := range q.Controllers() {
+		if err == nil {
+			err = q.Stop(ctx, id)
+		}
+	}
+	own.kafkas.Store(false)
+	if err == nil {
+		err = q.Start(ctx)
+	}
+	if err == nil {
+		elected, err = q.WaitEpochAbove(ctx, elected.Epoch)
+	}
+	if err == nil {
+		err = awaitSnapshot(ctx, q.Node(elected.Node).Listener)
+	}
+	if err == nil { // ours has made one of all there is: an election appends a record behind it
+		err = bumpEpoch(ctx, q.Node(elected.Node).Listener, elected.Epoch+1)
+	}
+	if err == nil {
+		_, err = q.WaitEpochAbove(ctx, elected.Epoch+1)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
 }
 
 // TestKafka_OurNodesKeepTheSameRules runs the suite against nodes of ours, by the rules of 4.4.0.

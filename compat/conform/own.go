@@ -42,10 +42,9 @@ const arrival = 15 * time.Second
 type Scenario struct {
 	Case
 	play     func(*own) error
-	restarts bool    // it needs Options.Restart
-	dynamic  bool    // it needs OwnOptions.Directories
-	hostile  bool    // it is one of the hostile group
-	kills    *killer // of which releases it ends a node
+	restarts bool // it needs Options.Restart
+	dynamic  bool // it needs OwnOptions.Directories
+	hostile  bool // it is one of the hostile group
 }
 
 // judged is one message of the target and what was asserted of it.
@@ -153,21 +152,29 @@ func (w *own) run(s *Scenario) (r Result) {
 	}
 	w.judged = nil
 	err := w.fresh()
+	if err != nil && w.o.listens(w.ctx) != nil { // it has ended since the last one
+		if w.bringBack(s.ID); w.gone == nil {
+			err = w.fresh()
+		}
+	}
 	if err != nil {
 		r.Outcome, r.Why = Inconclusive, fmt.Sprintf("bring the target into a new epoch: %v", err)
 		return r
 	}
-	if err = s.play(w); err != nil {
-		r.Outcome, r.Why = Failed, err.Error()
-		switch {
-		case errors.Is(err, errNotBack):
-			r.Outcome = Inconclusive
-		case errors.Is(err, errEnded):
-			r.Outcome, r.Why = s.kills.ended(w.t.Profile, err)
-			w.bringBack(s.ID)
-		}
-	}
+	err = s.play(w)
 	r.judged = w.judged
+	if gone := w.o.listens(w.ctx); gone != nil && !errors.Is(err, errNotBack) && !errors.Is(err, errEnded) {
+		err = errors.Join(fmt.Errorf("%w: %w", errEnded, gone), err)
+	}
+	switch {
+	case errors.Is(err, errNotBack):
+		r.Outcome, r.Why = Inconclusive, err.Error()
+	case errors.Is(err, errEnded):
+		r.Outcome, r.Why = s.kills.ended(w.t.Profile, err)
+		w.bringBack(s.ID)
+	case err != nil:
+		r.Outcome, r.Why = Failed, err.Error()
+	}
 	return r
 }
 
@@ -181,9 +188,11 @@ func (w *own) bringBack(since string) {
 }
 
 // connect dials the target until it listens, and learns its profile.
-func (w *own) connect() (*Target, error) {
+func (w *own) connect() (*Target, error) { return w.connectWithin(3 * arrival) }
+
+func (w *own) connectWithin(limit time.Duration) (*Target, error) {
 	t := &Target{Address: w.o.Address, Leader: kraft.NoNode, facts: w.facts}
-	deadline := time.Now().Add(3 * arrival)
+	deadline := time.Now().Add(limit)
 	for {
 		c, err := dial(w.ctx, &w.o.Options, w.o.Address)
 		if err == nil {
@@ -275,7 +284,7 @@ func (w *own) ask(key, version int16, edits string) (kmsg.Response, error) {
 	}
 	resp, err := w.conn.request(req)
 	if err != nil { // the target may have been restarted
-		if _, err := w.connect(); err != nil {
+		if _, err := w.connectWithin(arrival / 5); err != nil {
 			return nil, err
 		}
 		resp, err = w.conn.request(req)

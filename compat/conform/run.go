@@ -5,9 +5,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/understudy-kafka/understudy/kraft"
@@ -99,14 +101,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		}
 		result := o.runCase(ctx, &cases[i], &target)
 		if result.Outcome == Inconclusive && ctx.Err() == nil { // it may be starting again
-			if now, err := o.bringBack(ctx); err != nil {
-				gone = fmt.Errorf("the target has not come back since %s: %w", cases[i].ID, err)
-			} else {
-				target = now
-				if again := o.runCase(ctx, &cases[i], &target); again.Outcome != Skipped { // a role that it has lost says nothing of the case
-					result = again
-				}
-			}
+			gone = o.askAgain(ctx, &result, &target)
 		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -152,12 +147,20 @@ func (o *Options) runCase(ctx context.Context, c *Case, target **Target) (r Resu
 			r.Outcome, r.Why = Inconclusive, fmt.Sprintf("%s; the quorum changed when it was asked before: %s", r.Why, strings.Join(changes, "; "))
 			return r
 		}
-		if r.Outcome == Passed || r.Outcome == Skipped {
+		if r.Outcome == Passed {
+			if err := o.listens(ctx); err != nil {
+				r.Outcome, r.ended, r.Why = Inconclusive, true, fmt.Sprintf("it is answered well, and afterwards %v", err)
+			}
+		}
+		if r.Outcome == Passed || r.Outcome == Skipped || r.ended {
 			return r
 		}
 		now, err := discover(ctx, o)
 		if err != nil {
 			r.Outcome, r.Why = Inconclusive, fmt.Sprintf("%s; afterwards %v", r.Why, err)
+			if r.ended = len(r.Talk) > 0 && nobodyAnswers(err); r.ended {
+				return r
+			}
 			continue
 		}
 		change := (*target).change(now)
@@ -177,6 +180,62 @@ func (o *Options) runCase(ctx context.Context, c *Case, target **Target) (r Resu
 		o.blame(ctx, &r, changes, time.Since(begin), target)
 	}
 	return r
+}
+
+// askAgain brings the target back and asks a case again that could not be judged. A case that has ended the target has failed if that does not
+// come back, or ends again: an end that comes by itself comes once. The error says why no more can be asked.
+func (o *Options) askAgain(ctx context.Context, r *Result, target **Target) error {
+	now, err := o.bringBack(ctx)
+	if err != nil {
+		if r.ended {
+			r.endsIt(fmt.Sprintf("the target has ended, and has not come back: %s", r.Why))
+		}
+		return fmt.Errorf("the target has not come back since %s: %w", r.Case.ID, err)
+	}
+	*target = now
+	again := o.runCase(ctx, r.Case, target)
+	switch {
+	case again.Outcome == Skipped: // a role that it has lost says nothing of the case
+		return nil
+	case again.ended && r.ended:
+		again.endsIt(fmt.Sprintf("the target has ended, twice in a row: %s", again.Why))
+	}
+	ended := again.ended
+	if *r = again; !ended {
+		return nil
+	}
+	if now, err = o.bringBack(ctx); err != nil {
+		return fmt.Errorf("the target has not come back since %s: %w", r.Case.ID, err)
+	}
+	*target = now
+	return nil
+}
+
+// endsIt makes the result that of a case which ends the target.
+func (r *Result) endsIt(how string) {
+	r.Outcome, r.Why = r.Case.kills.ended(r.Target.Profile, errors.New(how))
+}
+
+// nobodyAnswers reports whether an error says that nobody listens at an address, or that who does ends the connection.
+func nobodyAnswers(err error) bool {
+	for _, e := range []error{syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EPIPE, io.EOF, io.ErrUnexpectedEOF} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// listens is an error if nobody listens at the target's address any more. Other errors are no sign of that.
+func (o *Options) listens(ctx context.Context) error {
+	c, err := dial(ctx, o, o.Address)
+	if err == nil {
+		c.close()
+	}
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return err
+	}
+	return nil
 }
 
 // blame makes a failure of a case after each try of which the quorum was another one, if it is one that stays as it is when for as long

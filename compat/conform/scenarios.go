@@ -148,6 +148,9 @@ func unattachedScenarios(compat.Profile) []Scenario {
 			}
 			return w.expect(r.message, r.version, "clusterId=$cluster v15+:replicaState.id=$node p.fetchOffset=$end p.lastFetchedEpoch=$endEpoch")
 		}))
+	list = append(list, scenario("unattached/keeps-its-vote-when-pre-votes-are-refused", "who has voted and then asks in vain for pre-votes has voted still", "grant, refuse pre-votes for two rounds, ask again",
+		"KIP-595, KIP-996; Kafka: QuorumState.transitionToUnattached, KafkaRaftClient.prospectiveTransitionAfterElectionLoss",
+		inOrder(talks(vote(bestLog, granted)), (*own).losesPreVotes, talks(vote(ofB+bestLog, refused), vote(bestLog, granted)))))
 	return list
 }
 
@@ -160,6 +163,37 @@ func (w *own) voteRequest(pre bool) func(*request) bool {
 	}
 }
 
+// stand lets the target stand for election: its pre-votes are granted until it does, and nothing afterwards.
+func (w *own) stand() (*request, error) {
+	stood := false
+	w.peers.set(func(p *peers) {
+		p.vote = func(_ kraft.NodeID, v *kmsg.VoteRequestTopicPartition) bool {
+			stood = stood || !v.PreVote
+			return !stood
+		}
+	})
+	r, err := w.heard("stand for election", 2*arrival, w.voteRequest(false))
+	if err == nil {
+		w.facts["epoch"] = int64(r.message.(*kmsg.VoteRequest).Topics[0].Partitions[0].CandidateEpoch)
+	}
+	return r, err
+}
+
+// losesPreVotes waits for the target to have been refused pre-votes.
+func (w *own) losesPreVotes() error {
+	match := w.voteRequest(true)
+	for range 2 { // the second follows the loss of the first
+		r, err := w.heard("ask voter a for a pre-vote", 2*arrival, func(r *request) bool { return int64(r.peer) == w.facts["a"] && match(r) })
+		if err != nil {
+			return err
+		}
+		if err := w.expect(r.message, r.version, "p.replicaEpoch=$epoch"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // candidateScenarios are about a node that wants to lead.
 func candidateScenarios(compat.Profile) []Scenario {
 	const source = "KIP-595, KIP-996; Kafka: KafkaRaftClient.pollProspective, pollCandidate, ProspectiveState, CandidateState"
@@ -168,19 +202,9 @@ func candidateScenarios(compat.Profile) []Scenario {
 	}
 	const asks = "clusterId=$cluster voterId>=$least topics.len=1 topics[0].topicName=__cluster_metadata topics[0].partitions.len=1 " +
 		"p.partitionIndex=0 p.replicaId=$node p.lastOffset=$end p.lastOffsetEpoch=$endEpoch "
-	stand := func(w *own) (*request, error) {
-		w.peers.set(func(p *peers) {
-			p.vote = func(_ kraft.NodeID, v *kmsg.VoteRequestTopicPartition) bool { return v.PreVote }
-		})
-		r, err := w.heard("stand for election", 2*arrival, w.voteRequest(false))
-		if err == nil {
-			w.facts["epoch"] = int64(r.message.(*kmsg.VoteRequest).Topics[0].Partitions[0].CandidateEpoch)
-		}
-		return r, err
-	}
 	standing := func(steps ...exchangeStep) func(*own) error {
 		return func(w *own) error {
-			if _, err := stand(w); err != nil {
+			if _, err := w.stand(); err != nil {
 				return err
 			}
 			return talks(steps...)(w)
@@ -202,20 +226,14 @@ func candidateScenarios(compat.Profile) []Scenario {
 			return nil
 		}),
 		candidate("refused-pre-votes-raise-no-epoch", "a node that gets no pre-votes stays in its epoch", "refuse pre-votes for two rounds", func(w *own) error {
-			for range 2 {
-				r, err := w.heard("ask for a pre-vote", 2*arrival, w.voteRequest(true))
-				if err != nil {
-					return err
-				}
-				if err := w.expect(r.message, r.version, "p.replicaEpoch=$epoch"); err != nil {
-					return err
-				}
+			if err := w.losesPreVotes(); err != nil {
+				return err
 			}
 			return w.asks(wire.KeyFetch, 17, "p.currentLeaderEpoch=$epoch", "p.errorCode=NOT_LEADER_OR_FOLLOWER p.currentLeader.leaderEpoch=$epoch")
 		}),
 		candidate("stands-with-a-majority-of-pre-votes", "pre-votes of a majority make a candidate of the next epoch, which asks for votes", "grant pre-votes", func(w *own) error {
 			was := w.facts["epoch"].(int64)
-			r, err := stand(w)
+			r, err := w.stand()
 			if err != nil {
 				return err
 			}
@@ -228,7 +246,7 @@ func candidateScenarios(compat.Profile) []Scenario {
 		candidate("serves-no-fetch", "a candidate serves no Fetch, and names nobody", "grant pre-votes, then fetch", standing(
 			exchangeStep{wire.KeyFetch, 17, "p.currentLeaderEpoch=$epoch", "p.errorCode=NOT_LEADER_OR_FOLLOWER p.currentLeader.leaderId=-1 p.currentLeader.leaderEpoch=$epoch"})),
 		candidate("follows-who-has-won", "a candidate follows another one that has won its epoch", "grant pre-votes, then announce a leader", func(w *own) error {
-			if _, err := stand(w); err != nil {
+			if _, err := w.stand(); err != nil {
 				return err
 			}
 			return w.follow("$b")
@@ -236,7 +254,7 @@ func candidateScenarios(compat.Profile) []Scenario {
 		candidate("gives-up-for-a-newer-epoch", "a candidate gives up for a newer epoch", "grant pre-votes, then ask for a vote in the next epoch", standing(
 			exchangeStep{wire.KeyVote, 2, "p.replicaId=$a p.replicaEpoch=$epoch+1 " + bestLog, one + "p.errorCode=NONE p.voteGranted=true p.leaderEpoch=$epoch+1"})),
 		candidate("loses-without-raising-the-epoch-further", "a candidate that has lost asks for pre-votes again before it stands again", "grant pre-votes, refuse votes, then refuse pre-votes", func(w *own) error {
-			if _, err := stand(w); err != nil {
+			if _, err := w.stand(); err != nil {
 				return err
 			}
 			w.peers.set(func(p *peers) { p.vote = nil })

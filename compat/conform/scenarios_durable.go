@@ -38,6 +38,12 @@ func durabilityScenarios(compat.Profile) []Scenario {
 		durable("epoch-survives", "an epoch survives a restart, even without a vote", "move the epoch, restart, ask in the older one",
 			talks(exchangeStep{wire.KeyVote, 2, "p.replicaId=$a p.replicaEpoch=$epoch+1 " + shortLog, one + "p.voteGranted=false p.leaderEpoch=$epoch+1"}),
 			talks(vote(bestLog, "p.errorCode=FENCED_LEADER_EPOCH p.voteGranted=false p.leaderEpoch=$epoch+1"))),
+		durable("own-vote-survives", "who has stood for election grants no vote in that epoch after a restart", "grant pre-votes, refuse votes, restart, ask for a vote in the epoch of its candidacy",
+			func(w *own) error {
+				_, err := w.stand()
+				return err
+			},
+			talks(vote(bestLog, "p.errorCode=NONE p.voteGranted=false p.leaderId=-1 p.leaderEpoch=$epoch"))),
 		durable("leader-survives", "who has followed a leader grants no vote in its epoch after a restart", "follow, restart, ask for a vote",
 			following(func(*own) error { return nil }),
 			talks(vote(ofB+bestLog, "p.errorCode=NONE p.voteGranted=false p.leaderEpoch=$epoch"))),

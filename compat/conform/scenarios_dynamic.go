@@ -297,22 +297,7 @@ func (w *own) takeBack() error {
 	if err := w.follow("$a"); err != nil {
 		return err
 	}
-	was, epoch := w.facts["was"].(int64), w.facts["wasEpoch"].(int64)
-	w.peers.set(func(p *peers) {
-		p.fetch = func(_ *kmsg.FetchRequest, version int16) kmsg.Response {
-			a, part := p.emptyFetch(version)
-			part.DivergingEpoch.Epoch, part.DivergingEpoch.EndOffset = int32(epoch), was
-			return a
-		}
-	})
-	r, err := w.heard("fetch from where it diverges", arrival, func(r *request) bool {
-		f, ok := r.message.(*kmsg.FetchRequest)
-		return ok && f.Topics[0].Partitions[0].FetchOffset == w.facts["was"]
-	})
-	if err != nil {
-		return err
-	}
-	return w.expect(r.message, r.version, "p.fetchOffset=$was p.lastFetchedEpoch=$wasEpoch")
+	return w.diverges(w.facts["wasEpoch"].(int64), w.facts["was"].(int64))
 }
 
 // asksForVotes waits for the target to stand for election twice, and expects it to ask voter b as well, or not.

@@ -100,23 +100,7 @@ func answeredScenarios(follower func(id, says, does string, play func(*own) erro
 			if err := w.replicate(2); err != nil {
 				return err
 			}
-			to, of := w.facts["end"].(int64)-1, w.facts["endEpoch"].(int64)
-			w.facts["to"], w.facts["of"] = to, of
-			w.peers.set(func(p *peers) {
-				p.fetch = func(_ *kmsg.FetchRequest, version int16) kmsg.Response {
-					a, part := p.emptyFetch(version)
-					part.DivergingEpoch.Epoch, part.DivergingEpoch.EndOffset = int32(of), to
-					return a
-				}
-			})
-			r, err := w.heard("fetch from where it diverges", arrival, func(r *request) bool {
-				f, ok := r.message.(*kmsg.FetchRequest)
-				return ok && f.Topics[0].Partitions[0].FetchOffset == w.facts["to"]
-			})
-			if err != nil {
-				return err
-			}
-			return w.expect(r.message, r.version, "p.fetchOffset=$to p.lastFetchedEpoch=$of p.currentLeaderEpoch=$epoch")
+			return w.diverges(w.facts["endEpoch"].(int64), w.facts["end"].(int64)-1)
 		}),
 		follower("asks-for-the-snapshot", "a follower that is pointed to a snapshot asks for it from its start", "point it to a snapshot", func(w *own) error {
 			snap, epoch := w.facts["end"].(int64)+100, w.facts["endEpoch"].(int64)
@@ -157,6 +141,26 @@ func answeredScenarios(follower func(id, says, does string, play func(*own) erro
 			return err
 		}),
 	}
+}
+
+// diverges answers the following target's next Fetch with where its log leaves the leader's, and waits for it to fetch from there.
+func (w *own) diverges(epoch, end int64) error {
+	w.facts["to"], w.facts["of"] = end, epoch
+	w.peers.set(func(p *peers) {
+		p.fetch = func(_ *kmsg.FetchRequest, version int16) kmsg.Response {
+			a, part := p.emptyFetch(version)
+			part.DivergingEpoch.Epoch, part.DivergingEpoch.EndOffset = int32(epoch), end
+			return a
+		}
+	})
+	r, err := w.heard("fetch from where it diverges", arrival, func(r *request) bool {
+		f, ok := r.message.(*kmsg.FetchRequest)
+		return ok && f.Topics[0].Partitions[0].FetchOffset == end
+	})
+	if err != nil {
+		return err
+	}
+	return w.expect(r.message, r.version, "p.fetchOffset=$to p.lastFetchedEpoch=$of p.currentLeaderEpoch=$epoch")
 }
 
 // recordQuirks are about records that a follower should not take.
