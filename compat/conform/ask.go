@@ -57,7 +57,11 @@ func converse(ctx context.Context, o *Options, c *Case, f facts) ([]Spoken, erro
 			return nil, err
 		}
 	}
-	conn, err := dial(ctx, o, o.Address)
+	to := *o
+	if o.ask != nil {
+		to.Dial = o.ask
+	}
+	conn, err := dial(ctx, &to, o.Address)
 	if err != nil {
 		return nil, err
 	}

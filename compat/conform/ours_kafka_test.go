@@ -3,6 +3,7 @@ package conform
 import (
 	"context"
 	"os/exec"
+	"regexp"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -130,7 +131,7 @@ func TestKafka_OurNodesKeepTheSameRules(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := ownOptions(q, kafka.Static)
-		o.Release, o.Hostility = "4.4.0", Killers
+		o.Release, o.Hostility, o.Match = "4.4.0", Killers, regexp.MustCompile("^(durability|hostile)/") // a process that is killed; the rest is TestOwn's
 		report, err := RunOwn(ctx, o)
 		if err != nil {
 			t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/understudy-kafka/understudy/compat"
+	"github.com/understudy-kafka/understudy/compat/kafka"
 	"github.com/understudy-kafka/understudy/internal/secure"
 	"github.com/understudy-kafka/understudy/kraft"
 	"github.com/understudy-kafka/understudy/kraft/controller"
@@ -37,15 +38,14 @@ type ourNode struct {
 	ended chan error
 }
 
-// freeAddress is one of the loopback interface where nothing listens.
+// freeAddress is one of the loopback interface where nothing listens, of none of the ports that the kernel gives to outgoing connections.
 func freeAddress(t testing.TB) kraft.Address {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ports, err := kafka.TakePorts(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = l.Close()
-	return kraft.Address{Host: "127.0.0.1", Port: uint16(l.Addr().(*net.TCPAddr).Port)}
+	return kraft.Address{Host: "127.0.0.1", Port: uint16(ports[0])}
 }
 
 func dialable(a kraft.Address) string { return net.JoinHostPort(a.Host, strconv.Itoa(int(a.Port))) }

@@ -32,7 +32,8 @@ type OwnOptions struct {
 
 	// Listen is where the suite listens for them instead: behind a proxy that stands at their addresses. May be nil.
 	Listen   map[kraft.NodeID]string
-	poisoned func() // is told when a poison has left; may be nil
+	poisoned func()                        // is told when a poison has left; may be nil
+	twin     func(id string, j judged) any // what is judged in a scenario instead of the target's message; may be nil
 }
 
 // arrival is long enough for what must come after an election timeout or two.
@@ -57,14 +58,15 @@ type judged struct {
 
 // own is the suite as the other voters of a quorum.
 type own struct {
-	ctx    context.Context
-	o      *OwnOptions
-	t      *Target
-	conn   *client
-	peers  *peers
-	facts  facts
-	judged []judged
-	gone   error // why the rest cannot be played
+	ctx     context.Context
+	o       *OwnOptions
+	t       *Target
+	conn    *client
+	peers   *peers
+	facts   facts
+	playing string // the scenario's id
+	judged  []judged
+	gone    error // why the rest cannot be played
 }
 
 // RunOwn drives a node through roles, as the other voters of its quorum.
@@ -150,7 +152,7 @@ func (w *own) run(s *Scenario) (r Result) {
 		r.Outcome, r.Why = Inconclusive, w.gone.Error()
 		return r
 	}
-	w.judged = nil
+	w.playing, w.judged = s.ID, nil
 	err := w.fresh()
 	if err != nil && w.o.listens(w.ctx) != nil { // it has ended since the last one
 		if w.bringBack(s.ID); w.gone == nil {
@@ -301,7 +303,11 @@ func (w *own) expect(message any, version int16, wants string) error {
 	if err != nil {
 		return err
 	}
-	w.judged = append(w.judged, judged{message, version, wants, maps.Clone(w.facts)})
+	j := judged{message, version, wants, maps.Clone(w.facts)}
+	w.judged = append(w.judged, j)
+	if w.o.twin != nil {
+		message = w.o.twin(w.playing, j)
+	}
 	for _, x := range list {
 		if err := x.holds(w.facts, message, 0); err != nil {
 			return err

@@ -31,6 +31,7 @@ type Options struct {
 	Restart   func(context.Context) error // kills the target, if it lives, and starts it again on its data; Killers need it
 	Dying     time.Duration               // how long a doomed node may go on answering; 0: 1.5 s
 
+	ask    Dialer // of the conversations of cases; nil: Dial
 	strike Dialer // of hostile connections; nil: Dial
 	limit  int    // how many connections the target takes, as an attack has shown; 0: as many as there are
 	most   int    // how many an attack makes at a time then

@@ -165,11 +165,11 @@ func (w *own) voteRequest(pre bool) func(*request) bool {
 
 // stand lets the target stand for election: its pre-votes are granted until it does, and nothing afterwards.
 func (w *own) stand() (*request, error) {
-	stood := false
+	stood, epoch := false, w.facts["epoch"].(int64)
 	w.peers.set(func(p *peers) {
 		p.vote = func(_ kraft.NodeID, v *kmsg.VoteRequestTopicPartition) bool {
-			stood = stood || !v.PreVote
-			return !stood
+			stood = stood || !v.PreVote && int64(v.CandidateEpoch) >= epoch // an older one may be on its way
+			return !stood && v.PreVote
 		}
 	})
 	r, err := w.heard("stand for election", 2*arrival, w.voteRequest(false))
