@@ -412,7 +412,8 @@ func (w *own) fetches(peer string) (*request, error) {
 func (w *own) replicate(n int) error {
 	w.learn()
 	want := w.facts["end"].(int64) + int64(n)
-	w.peers.give(n)
+	w.peers.give(kraft.Offset(want))
+	defer w.peers.give(0)
 	_, err := w.heard(fmt.Sprintf("fetch behind offset %d", want), arrival, func(r *request) bool {
 		f, ok := r.message.(*kmsg.FetchRequest)
 		return ok && f.Topics[0].Partitions[0].FetchOffset >= want

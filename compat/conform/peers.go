@@ -44,7 +44,7 @@ type peers struct {
 	addresses map[kraft.NodeID]string
 	leader    kraft.NodeID // the peer that leads, or NoNode
 	epoch     kraft.Epoch
-	pending   int          // batches to give the target
+	upTo      kraft.Offset // batches up to it are given to the target, again if it asks again
 	end       kraft.Offset // the target's log end, as it last said
 	endEpoch  kraft.Epoch
 	knowsEnd  bool
@@ -222,7 +222,7 @@ func responseFrame(h wire.RequestHeader, resp kmsg.Response) []byte {
 func (p *peers) reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.vote, p.fetch, p.snapshot, p.spoil, p.mute, p.pending, p.odd = nil, nil, nil, nil, false, 0, nil
+	p.vote, p.fetch, p.snapshot, p.spoil, p.mute, p.upTo, p.odd = nil, nil, nil, nil, false, 0, nil
 }
 
 func (p *peers) setLeader(id kraft.NodeID, epoch kraft.Epoch) {
@@ -231,11 +231,11 @@ func (p *peers) setLeader(id kraft.NodeID, epoch kraft.Epoch) {
 	p.leader, p.epoch = id, epoch
 }
 
-// give lets the leading peer append batches.
-func (p *peers) give(n int) {
+// give lets the leading peer give batches of one record up to an offset; 0: none.
+func (p *peers) give(upTo kraft.Offset) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.pending += n
+	p.upTo = upTo
 }
 
 // set changes how peers answer.

@@ -13,6 +13,9 @@ import (
 // idle is how long a leading peer holds back a Fetch that has nothing to get.
 const idle = 50 * time.Millisecond
 
+// maxGiven is more batches than any scenario has a target append.
+const maxGiven = 16
+
 // answer is a peer's answer; nil closes the connection.
 func (p *peers) answer(r *request) kmsg.Response {
 	p.mu.Lock()
@@ -134,7 +137,9 @@ func (p *peers) answerFetch(peer kraft.NodeID, m *kmsg.FetchRequest, version int
 	n := 0
 	if leads {
 		p.fetch = nil
-		n, p.pending = p.pending, 0
+		if missing := p.upTo - kraft.Offset(x.FetchOffset); missing > 0 && missing <= maxGiven {
+			n = int(missing)
+		}
 	}
 	p.mu.Unlock()
 	if !leads {
