@@ -3,6 +3,7 @@ package conform
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net"
 	"regexp"
 	"strings"
@@ -80,10 +81,10 @@ func TestRun_ACaseThatEndsTheNodeFails(t *testing.T) {
 				t.Fatal(err)
 			}
 			o := node.options()
-			o.Patience = 200e6
 			o.Dial, o.Match = node.fatalTo(wire.KeyVote, x.after, x.times), regexp.MustCompile("^(vote/v2/refuses-other-cluster|describe-quorum/v2/leader-tells|fetch/v17/refuses-other-cluster)$")
-			if x.restarts {
-				o.Restart = node.restart
+			o.Restart = node.restart
+			if !x.restarts { // then there is nothing to wait for
+				o.Restart = func(context.Context) error { return errors.New("it stays where it is") }
 			}
 			report, err := Run(t.Context(), o)
 			if err != nil {
