@@ -77,6 +77,12 @@ func followerScenarios(p compat.Profile) []Scenario {
 			return w.expect(r.message, r.version, "p.preVote=true p.replicaEpoch=$epoch p.replicaId=$node p.lastOffset=$end p.lastOffsetEpoch=$endEpoch")
 		}),
 		follower("stands-at-once-as-preferred-candidate", "the first of the preferred candidates of a leader that resigns does not wait for its fetch timeout", "resign and prefer the target", func(w *own) error {
+			w.peers.set(func(p *peers) { p.leader = kraft.NoNode })
+			for range 2 { // who has resigned answers no Fetch well, or the target would take it for its leader still
+				if _, err := w.fetches("$a"); err != nil {
+					return err
+				}
+			}
 			begin := time.Now()
 			if err := w.asks(wire.KeyEndQuorumEpoch, 1, "p.leaderId=$a p.leaderEpoch=$epoch p.preferredCandidates.len=1 p.preferredCandidates[0].candidateId=$node", one+"p.errorCode=NONE p.leaderId=$a p.leaderEpoch=$epoch"); err != nil {
 				return err
