@@ -189,7 +189,7 @@ func conformOptions(address string, f *conformFlags, match *regexp.Regexp) (conf
 		o.Hostility = conform.Killers
 	}
 	if f.restart != "" {
-		o.Restart = f.restartTarget
+		o.Restart, o.RestartName = f.restartTarget, fmt.Sprintf("--restart-cmd %q", f.restart)
 	}
 	if f.security != "" {
 		guard, err := properties.ReadClient(f.security)

@@ -34,6 +34,8 @@ type OwnOptions struct {
 	Listen   map[kraft.NodeID]string
 	poisoned func()                        // is told when a poison has left; may be nil
 	twin     func(id string, j judged) any // what is judged in a scenario instead of the target's message; may be nil
+
+	returning time.Duration // how long a target that is started again may take to listen; 0: three arrivals
 }
 
 // arrival is long enough for what must come after an election timeout or two.
@@ -184,7 +186,7 @@ func (w *own) run(s *Scenario) (r Result) {
 func (w *own) bringBack(since string) {
 	if w.o.Restart == nil {
 		w.gone = fmt.Errorf("the target has ended in %s, and there is no command that starts it again: --restart-cmd", since)
-	} else if err := w.restart(); err != nil {
+	} else if err := w.startAgain(nil); err != nil {
 		w.gone = fmt.Errorf("since %s: %w", since, err)
 	}
 }

@@ -27,9 +27,10 @@ type Options struct {
 	Patience  time.Duration  // for an answer; 0: 10 s
 	Progress  func(done, of int, r *Result)
 
-	Hostility Hostility                   // beyond what any client may ask
-	Restart   func(context.Context) error // kills the target, if it lives, and starts it again on its data; Killers need it
-	Dying     time.Duration               // how long a doomed node may go on answering; 0: 1.5 s
+	Hostility   Hostility                   // beyond what any client may ask
+	Restart     func(context.Context) error // kills the target, if it lives, and starts it again on its data; Killers need it
+	RestartName string                      // what Restart is, in reports: the command
+	Dying       time.Duration               // how long a doomed node may go on answering; 0: 1.5 s
 
 	ask    Dialer // of the conversations of cases; nil: Dial
 	strike Dialer // of hostile connections; nil: Dial

@@ -3,21 +3,62 @@ package conform
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/understudy-kafka/understudy/compat"
 	"github.com/understudy-kafka/understudy/wire"
 )
 
-// restart ends the target and starts it again on the same data.
+// ending is how long a connection to a target may outlive the command that ends it: the command may not wait for the end.
+const ending = arrival / 3
+
+// restart ends the target and starts it again on the same data. A node that went on would keep its promises by what it remembers, so a
+// connection that is held across the restart has to end.
 func (w *own) restart() error {
-	w.conn.close()
-	if err := w.o.Restart(w.ctx); err != nil {
-		return fmt.Errorf("%w: %w", errNotBack, err)
+	held, err := dial(w.ctx, &w.o.Options, w.o.Address)
+	if err != nil {
+		return fmt.Errorf("before its restart: %w", err)
 	}
-	if _, err := w.connect(); err != nil {
+	defer held.close()
+	if _, err := held.request(baseline(wire.KeyAPIVersions, 3)); err != nil { // the target has taken it, and not the kernel alone
+		return fmt.Errorf("before its restart: %w", err)
+	}
+	if err := w.startAgain(held); err != nil {
 		return fmt.Errorf("%w: %w", errNotBack, err)
 	}
 	return nil
+}
+
+// startAgain has the target ended, if it lives, and started. What is held is a connection that it must end; may be nil.
+func (w *own) startAgain(held *client) error {
+	w.conn.close()
+	if err := w.o.Restart(w.ctx); err != nil {
+		return err
+	}
+	for deadline := time.Now().Add(ending); held != nil; {
+		_, closed, err := held.receive(deadline)
+		switch {
+		case closed:
+			held = nil
+		case err != nil:
+			return fmt.Errorf("%s does not end it: a connection from before is still open %v afterwards, so nothing is known of what survives", w.o.restartName(), ending)
+		}
+	}
+	limit := w.o.returning
+	if limit == 0 {
+		limit = 3 * arrival
+	}
+	if _, err := w.connectWithin(limit); err != nil {
+		return fmt.Errorf("%s does not start it: no connection within %v: %w", w.o.restartName(), limit, err)
+	}
+	return nil
+}
+
+func (o *Options) restartName() string {
+	if o.RestartName == "" {
+		return "what restarts it"
+	}
+	return o.RestartName
 }
 
 // errNotBack is no fault of the target: whoever restarts it has failed.
