@@ -254,7 +254,7 @@ func (r *recorder) close(c *tapped, e *entry) {
 		f := &c.flows[d]
 		if n := f.splitter.Pending(); n > 0 && !f.dead {
 			r.obs.Dir = wire.Direction(d)
-			r.gap(f, &recordings.Gap{Reason: "connection ended within a frame", Bytes: 0, Frames: 0})
+			r.gap(f, &recordings.Gap{Reason: recordings.ReasonCut, Bytes: 0, Frames: 0})
 		}
 		r.partial -= f.reserved
 	}

@@ -74,6 +74,13 @@ type Gap struct {
 	Fatal  bool   // nothing of this direction can be read any more
 }
 
+// ReasonCut is that of a gap where a connection ended before a frame was whole.
+const ReasonCut = "connection ended within a frame"
+
+// NoFrame reports whether what a recorder saw there was no frame, to its receiver as little as to the observer: bytes with a size that no
+// frame has, or too few of them. Nobody acts on it, other than by ending the connection.
+func (g *Gap) NoFrame() bool { return g.Fatal || g.Reason == ReasonCut }
+
 // Source yields observations in the order in which they happened, as far as known.
 type Source interface {
 	// Next fills o. What o points to is valid until the following call, but for o.Conn, which stays.

@@ -45,6 +45,7 @@ type Report struct {
 	Dropped     int            `json:"differencesDropped,omitempty"` // beyond those listed
 	NotCompared map[string]int `json:"notCompared,omitempty"`        // by reason
 	LeftOut     []string       `json:"leftOut,omitempty"`            // where the recording is cut, and so was not played
+	NoFrames    []string       `json:"noFrames,omitempty"`           // where the recording has bytes that are no frame, which are not sent again
 	Lost        string         `json:"lost,omitempty"`               // where the node went a way of its own, and the replay ended
 	Took        time.Duration  `json:"-"`
 }
@@ -130,6 +131,13 @@ func (r *Report) WriteText(out io.Writer) error {
 	}
 	for _, where := range r.LeftOut {
 		fmt.Fprintf(out, "left out: what the recording lacks: %s\n", where)
+	}
+	for i, where := range r.NoFrames {
+		if i == maxPrinted {
+			fmt.Fprintf(out, "not sent: %d more that are no frames\n", len(r.NoFrames)-i)
+			break
+		}
+		fmt.Fprintf(out, "not sent: bytes that are no frame: %s\n", where)
 	}
 	if r.Lost != "" {
 		fmt.Fprintf(out, "The replay ended early: %s\n", r.Lost)

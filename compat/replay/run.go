@@ -92,7 +92,7 @@ func Run(ctx context.Context, s *Script, o Options) (*Report, error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	r := &run{
-		ctx: ctx, o: &o, script: s, report: &Report{Node: s.Node, Differences: []Difference{}, LeftOut: s.LeftOut}, events: make(chan any),
+		ctx: ctx, o: &o, script: s, report: &Report{Node: s.Node, Differences: []Difference{}, LeftOut: s.LeftOut, NoFrames: s.NoFrames}, events: make(chan any),
 		conns: map[uint64]*asker{}, peers: map[kraft.NodeID]*peerState{}, arrivals: map[*exchange]*arrival{}, passed: map[*exchange]bool{},
 		skipped: map[*exchange]bool{}, versions: map[*exchange]int16{}, turnedAway: map[kraft.NodeID]*arrival{},
 	}

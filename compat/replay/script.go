@@ -75,6 +75,9 @@ type Script struct {
 	// LeftOut says where the recording is cut: what followed there is not played. Empty: it is whole.
 	LeftOut []string
 
+	// NoFrames says where somebody sent bytes that are no frame, which a recording does not keep: they are not sent again.
+	NoFrames []string
+
 	steps []step
 	heard map[kraft.NodeID][]*exchange // the requests of the node's raft client by peer, in order
 	other map[kraft.NodeID][]*exchange // its other requests: answered, not awaited
@@ -109,7 +112,7 @@ var ErrCapture = errors.New("a capture does not say which node listens where: re
 
 // Load reads a recording to its end. The node is the one to be replayed; kraft.NoNode takes the one that is asked things,
 // if there is only one. A *NodeError is the caller's choice to make. A recording that is cut is played up to there
-// (Script.LeftOut); one that lacks a part before its end is not.
+// (Script.LeftOut); one that lacks a part before its end is not, unless nobody could read that either (Script.NoFrames).
 func Load(src recordings.Source, node kraft.NodeID) (*Script, error) {
 	l := &loader{conns: map[*recordings.Conn]*loadedConn{}}
 	err := l.read(src)
@@ -133,7 +136,7 @@ func Load(src recordings.Source, node kraft.NodeID) (*Script, error) {
 	}
 	s, err := l.script(node)
 	if err == nil {
-		s.LeftOut = leftOut
+		s.LeftOut, s.NoFrames = leftOut, l.noFrames
 	}
 	return s, err
 }
@@ -169,6 +172,8 @@ type loader struct {
 	nodes []kraft.NodeID // that are asked something by somebody who is not a raft client
 	steps []loadedStep
 	size  int
+
+	noFrames []string
 }
 
 type loadedConn struct {
@@ -219,7 +224,10 @@ func (l *loader) read(src recordings.Source) error {
 func (l *loader) take(c *loadedConn, o *recordings.Observation) error {
 	switch o.Kind {
 	case recordings.KindGap:
-		return fmt.Errorf("block %d: the recording has a gap (%s), so what follows has no known cause", o.Number, o.Gap.Reason)
+		if !o.Gap.NoFrame() {
+			return fmt.Errorf("block %d: the recording has a gap (%s), so what follows has no known cause", o.Number, o.Gap.Reason)
+		}
+		l.noFrames = append(l.noFrames, fmt.Sprintf("block %d, a %s on connection %d, client %s, node %s: %s", o.Number, o.Dir, c.ID, c.Client, c.Node, o.Gap.Reason))
 	case recordings.KindClose:
 		l.steps = append(l.steps, loadedStep{conn: c, end: true, at: o.At.Seen})
 	case recordings.KindFrame:
