@@ -11,8 +11,8 @@ import (
 // it is. ok says that no later state explains more: one that lets a stale request leave, or one for any bootstrap server, is kept,
 // but the node may as well have built the same anew by then, and then its answer counts, or is that of the leader.
 func (j *judge) accept(next []*hypothesis, h *hypothesis, x *crossing) (_ []*hypothesis, ok bool) {
-	try := j.clone(h)
 	if x.reply {
+		try := j.clone(h)
 		if ok = j.acceptReply(try, x); ok {
 			return j.keep(next, try), true
 		}
@@ -21,14 +21,17 @@ func (j *judge) accept(next []*hypothesis, h *hypothesis, x *crossing) (_ []*hyp
 	}
 	for _, stale := range []bool{false, true} {
 		for i := range h.sent {
-			if h.twice(i, stale) || !j.acceptRequest(try, i, x, stale) {
+			if !h.leaves(i, x, stale) || h.twice(i, stale) {
+				continue
+			}
+			try := j.clone(h)
+			if !j.acceptRequest(try, i, x, stale) {
+				j.free(try)
 				continue
 			}
 			next, ok = j.keep(next, try), ok || !stale && !h.sent[i].anywhere
-			try = j.clone(h)
 		}
 	}
-	j.free(try)
 	return next, ok
 }
 
@@ -290,8 +293,7 @@ func (h *hypothesis) twice(i int, stale bool) bool {
 func (j *judge) acceptRequest(h *hypothesis, i int, x *crossing, stale bool) bool {
 	s := &h.sent[i]
 	loads := h.loads(s, x)
-	if s.key != x.key && !loads || !s.anywhere && s.record != x.to && x.to != kraft.NoNode || h.m.Awaits(s.record, s.correlation) == stale ||
-		h.occupied(x.conn) || !loads && !j.wrote(h, s, x) {
+	if !h.leaves(i, x, stale) || !loads && !j.wrote(h, s, x) {
 		return false
 	}
 	if loads {
@@ -306,6 +308,15 @@ func (j *judge) acceptRequest(h *hypothesis, i int, x *crossing, stale bool) boo
 	}
 	h.overtaken(built, record, anywhere)
 	return true
+}
+
+// leaves reports whether the i-th may be the request, by all but what it says.
+func (h *hypothesis) leaves(i int, x *crossing, stale bool) bool {
+	s := &h.sent[i]
+	if s.key != x.key && !h.loads(s, x) || !s.anywhere && s.record != x.to && x.to != kraft.NoNode {
+		return false
+	}
+	return h.m.Awaits(s.record, s.correlation) != stale && !h.occupied(x.conn)
 }
 
 // occupied reports whether the node has yet to take the answer to a request that left on a connection. Then no other leaves there: one

@@ -36,12 +36,20 @@ func (j *judge) acts(h *hypothesis, due kraft.TimerSet, emit func(*hypothesis)) 
 	}
 }
 
+// acted is acts for a hypothesis that nobody needs any more.
+func (j *judge) acted(h *hypothesis, due kraft.TimerSet, emit func(*hypothesis)) {
+	if !j.c.world.dynamic && h.m.Role().Kind() != kraft.LeaderRole {
+		j.acts(h, due, emit)
+		j.free(h)
+		return
+	}
+	j.act(h, due)
+	emit(h)
+}
+
 // wakes is a role action with timers that are due, and one more.
 func (j *judge) wakes(h *hypothesis, due kraft.TimerSet, emit func(*hypothesis)) {
-	j.acts(h, due, func(next *hypothesis) {
-		j.acts(next, idle, emit)
-		j.free(next)
-	})
+	j.acts(h, due, func(next *hypothesis) { j.acted(next, idle, emit) })
 }
 
 func union(due kraft.TimerSet, more []kraft.Timer) kraft.TimerSet {
@@ -132,8 +140,7 @@ func (j *judge) expand(h *hypothesis, e effort, emit func(*hypothesis)) {
 		if surprises {
 			j.overslept(next, surprise)
 		}
-		j.acts(next, idle, emit)
-		j.free(next)
+		j.acted(next, idle, emit)
 	}
 	for i := range h.asked {
 		if s := &h.asked[i]; !s.taken && (!s.passive || s.serial != h.serial) && s.x.event != nil {
