@@ -77,7 +77,7 @@ test-matrix: ## all raft builds of 4.x and the long runs (<= 40 min)
 	$(GO) run ./internal/need/cmd java javac mvn tshark
 	UNDERSTUDY_MATRIX=1 $(GO) test -count=1 -p 1 -timeout 39m -run 'Kafka|Matrix' ./compat/... ./proxy/...
 	UNDERSTUDY_MATRIX=1 $(GO) test -count=1 -timeout 30m ./wire ./kraft/...
-	$(GO) test -count=1 -timeout 30m -skip 'Kafka|Matrix' ./proxy/... ./recordings ./cmd/...
+	$(GO) test -count=1 -timeout 30m -skip 'Kafka|Matrix' ./proxy/... ./recordings ./cmd/... ./internal/benchcheck
 
 conform-matrix: ## docs/conformance-matrix.md: the suite with its hostile group and killers on all six builds and our node, three quorums at a time (<= 20 min)
 	$(GO) run ./internal/need/cmd java javac mvn
@@ -112,7 +112,7 @@ bench: bench-proxy bench-check bench-etcd ## the figures of docs/TESTING.md but 
 bench-proxy: build ## forwarding beside a bare io.Copy relay, paired rounds in one run
 	$(GO) run ./proxy/bench
 
-bench-check: build ## check beside tshark's full dissection of the same file
+bench-check: build ## check beside tshark's full dissection of the same file, and what a frame costs live; nodes of ours fill the recording
 	$(GO) run ./internal/need/cmd tshark
 	$(GO) run ./internal/benchcheck
 

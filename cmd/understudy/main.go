@@ -44,6 +44,7 @@ func usageError(format string, args ...any) error {
 }
 
 func main() {
+	collectLess(os.Args[1:])
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()

@@ -46,6 +46,8 @@ var allowed = map[string][]string{
 	"internal/...": {"kraft", "wire", "recordings", "proxy", "proxy/shadow", "compat", "internal/..."},
 	"cmd/...":      {"..."},
 
+	"internal/benchcheck": {"kraft", "kraft/controller", "kraft/storage", "wire", "recordings", "proxy/shadow", "compat"}, // it runs a quorum
+
 	"internal/etcdbench": {"kraft", "kraft/memlog", "compat"}, // a module of its own
 
 	"proxy/shadow/belief":    {"kraft", "wire", "compat"},

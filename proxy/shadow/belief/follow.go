@@ -146,6 +146,7 @@ func (j *judge) explainSeen(x *crossing, asked *crossing) {
 		j.unjudged(j.why)
 	case len(j.set) > 0:
 		j.steps++
+		j.drawn = max(0, j.drawn-paid)
 		j.stats.Judged++
 		j.stats.Beliefs += uint64(len(j.set))
 		j.stats.MostBelef = max(j.stats.MostBelef, len(j.set))

@@ -43,6 +43,7 @@ type judge struct {
 	steps   uint64 // messages explained
 	lossyAt uint64 // since when an empty set proves nothing
 	spent   int    // states looked at for the message in hand
+	drawn   int    // states that searches of the past have looked at, less what messages explained since have paid for
 
 	wire  wires
 	stats NodeReport
@@ -50,10 +51,12 @@ type judge struct {
 
 // The bounds of a search.
 const (
-	maxBeliefs = 512    // hypotheses that are kept
-	maxStates  = 5000   // looked at for one message
-	deepStates = 60_000 // in a search of the past
-	healing    = 5000   // messages that have to be explained after something was given up
+	maxBeliefs = 512       // hypotheses that are kept
+	maxStates  = 5000      // looked at for one message
+	deepStates = 60_000    // in a search of the past
+	maxDrawn   = 2_000_000 // in all searches of the past that come in a row: a node that nothing explains must not hold up the others
+	paid       = 100       // of these for each message that is explained
+	healing    = 5000      // messages that have to be explained after something was given up
 )
 
 // lossy notes that a state was given up that may have been the true one.

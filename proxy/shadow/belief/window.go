@@ -116,6 +116,10 @@ func (w *window) clear(j *judge) {
 
 // search begins at a mark, first at the latest one, and returns the hypotheses that explain everything up to the last step.
 func (w *window) search(j *judge) []*hypothesis {
+	if j.drawn > maxDrawn {
+		j.lossy()
+		return nil
+	}
 	w.replaying = true
 	w.foresee()
 	defer func() { w.replaying = false }()
@@ -258,7 +262,9 @@ func (j *judge) least(set []*hypothesis, x *crossing) (next []*hypothesis) {
 func (j *judge) explained(set []*hypothesis, x *crossing, e effort) []*hypothesis {
 	j.spent = 0
 	next := j.explain(set, x, e)
-	j.window.budget -= j.spent
+	if j.window.budget -= j.spent; j.window.replaying {
+		j.drawn += j.spent
+	}
 	return next
 }
 
