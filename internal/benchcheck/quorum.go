@@ -45,7 +45,7 @@ func startQuorum(dir, binary, command string, args ...string) (q *quorum, err er
 	q = &quorum{}
 	defer func() {
 		if err != nil {
-			q.stop()
+			_, _ = q.stop() // what was in the way counts
 		}
 	}()
 	var list []kraft.Voter
@@ -178,22 +178,23 @@ func (q *quorum) leader() *node {
 
 // stop ends the nodes, then the proxy, and returns what the proxy and its checker took: user and system time.
 func (q *quorum) stop() (cpu time.Duration, err error) {
+	var ended []error
 	for i := range q.nodes {
 		n := &q.nodes[i]
 		if n.ended != nil {
 			n.Close()
-			<-n.ended
+			ended = append(ended, <-n.ended)
 		} else if n.behind != nil {
 			_ = n.behind.Close()
 		}
 	}
 	if q.proxy == nil {
-		return 0, nil
+		return 0, errors.Join(ended...)
 	}
 	if err := q.proxy.Process.Signal(syscall.SIGTERM); err != nil {
 		return 0, err
 	}
-	err = q.proxy.Wait()
+	err = errors.Join(append(ended, q.proxy.Wait())...)
 	if usage, ok := q.proxy.ProcessState.SysUsage().(*syscall.Rusage); ok { // with its children, which it has waited for
 		cpu = time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 	}

@@ -137,7 +137,7 @@ func (j *judge) enthrone(h *hypothesis, r *reign) bool {
 			return false
 		}
 		yes := &kraft.ReceiveVoteResponse{VoteGranted: true}
-		yes.Response.From, yes.Response.CorrelationID = h.sent[i].record, h.sent[i].correlation
+		yes.From, yes.CorrelationID = h.sent[i].record, h.sent[i].correlation
 		yes.LeaderID, yes.LeaderEpoch = kraft.NoNode, r.epoch
 		h.sent = slices.Delete(h.sent, i, i+1)
 		j.event(h, yes, idle)
