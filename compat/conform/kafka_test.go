@@ -172,17 +172,7 @@ func stateOf(ctx context.Context, t *testing.T, q *kafka.Quorum) quorumState {
 	t.Helper()
 	s := quorumState{files: map[string]string{}}
 	for _, n := range q.Nodes() {
-		err := filepath.WalkDir(n.DataDir, func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() || strings.HasSuffix(path, "index") { // preallocated, and found by the log
-				return err
-			}
-			data, err := os.ReadFile(path)
-			s.files[path] = string(data)
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s.read(t, n.DataDir)
 	}
 	truth := q.Truth()
 	s.transitions, s.fatal = len(truth.Transitions), len(truth.Fatals)
@@ -195,6 +185,22 @@ func stateOf(ctx context.Context, t *testing.T, q *kafka.Quorum) quorumState {
 	s.observers, _ = target.facts["observers"].(int64)
 	s.leaderAt, s.logEnd = q.Node(target.Leader).Listener, target.facts["logEnd"].(int64)
 	return s
+}
+
+// read takes the files of a data directory.
+func (s quorumState) read(t *testing.T, dir string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || strings.HasSuffix(path, "index") { // preallocated, and found by the log
+			return err
+		}
+		data, err := os.ReadFile(path)
+		s.files[path] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // recordsSince lists the records since then that an idle quorum does not write: NoOps, and the controllers' own
@@ -232,30 +238,39 @@ func recordsSince(ctx context.Context, t *testing.T, s quorumState) (strange []s
 
 func (s quorumState) compare(t *testing.T, after quorumState) {
 	t.Helper()
+	for _, change := range s.changes(after) {
+		t.Error(change)
+	}
+	if s.transitions != after.transitions { // a busy machine makes a follower ask for pre-votes, which leaves all else as it was
+		t.Logf("%d changes of role meanwhile", after.transitions-s.transitions)
+	}
+}
+
+// changes are what the suite must not have done to a quorum.
+func (s quorumState) changes(after quorumState) (list []string) {
+	found := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	for path, was := range s.files {
 		switch is, ok := after.files[path]; {
 		case !ok:
-			t.Errorf("%s is gone", path)
+			found("%s is gone", path)
 		case strings.HasSuffix(path, ".log") && strings.HasPrefix(is, was): // its own NoOps, see recordsSince
 		case is != was:
-			t.Errorf("%s was %.200q, is %.200q", path, was, is)
+			found("%s was %.200q, is %.200q", path, was, is)
 		}
 	}
 	for path := range after.files {
 		if _, ok := s.files[path]; !ok && !strings.HasSuffix(path, ".checkpoint") { // a controller makes snapshots of its own accord
-			t.Errorf("%s is new", path)
+			found("%s is new", path)
 		}
 	}
 	if len(s.files) < 6 {
-		t.Errorf("only %d files were compared", len(s.files))
-	}
-	if s.transitions != after.transitions { // a busy machine makes a follower ask for pre-votes, which leaves all else as it was
-		t.Logf("%d changes of role meanwhile", after.transitions-s.transitions)
+		found("only %d files were compared", len(s.files))
 	}
 	s.transitions, after.transitions = 0, 0
 	s.files, after.files = nil, nil
 	s.logEnd, after.logEnd = 0, 0
 	if fmt.Sprint(s) != fmt.Sprint(after) {
-		t.Errorf("before the suite %+v, after it %+v", s, after)
+		found("before the suite %+v, after it %+v", s, after)
 	}
+	return list
 }

@@ -37,8 +37,13 @@ func must(t *testing.T, err error) {
 // record runs a function while a proxy stands in front of the quorum, and returns what it recorded.
 func record(t *testing.T, q *kafka.Quorum, during func()) []string {
 	t.Helper()
+	return recordBefore(t, q.Upstreams(), during)
+}
+
+func recordBefore(t *testing.T, upstreams []string, during func()) []string {
+	t.Helper()
 	cfg := proxy.Config{DialFrom: netip.MustParseAddr(kafka.DialFrom), Log: zerolog.Nop()}
-	for _, text := range q.Upstreams() {
+	for _, text := range upstreams {
 		u, err := proxy.ParseUpstream(text)
 		must(t, err)
 		cfg.Upstreams = append(cfg.Upstreams, u)
