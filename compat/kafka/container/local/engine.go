@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -37,6 +38,11 @@ func startEngine(ctx context.Context, dir string) (*daemon, error) {
 			return nil, errors.Join(advice, err)
 		}
 	}
+	return startDaemon(ctx, dir)
+}
+
+// startDaemon runs a dockerd that ends with this program.
+func startDaemon(ctx context.Context, dir string) (*daemon, error) {
 	// No bridge and no packet filter: containers of these tests use the host's network, and a machine's rules stay as they are.
 	socket := "unix://" + filepath.Join(dir, "docker.sock")
 	cmd := exec.Command("dockerd", "--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"), "-H", socket,
@@ -58,11 +64,23 @@ func startEngine(ctx context.Context, dir string) (*daemon, error) {
 	}
 	for end := time.Now().Add(2 * time.Minute); !answers(ctx); time.Sleep(100 * time.Millisecond) {
 		if p.Ended() || time.Now().After(end) || ctx.Err() != nil {
+			how := "it does not answer in time"
+			if p.Ended() {
+				how = "it ends with " + p.Exit()
+			} else if ctx.Err() != nil {
+				how = ctx.Err().Error()
+			}
 			said, _ := os.ReadFile(log.Name())
-			return nil, errors.Join(fmt.Errorf("dockerd does not come up here:\n%s", child.Tail(string(said), 8)), d.stop())
+			return nil, errors.Join(notUp(cmd.Args, how, string(said)), d.stop())
 		}
 	}
 	return d, nil
+}
+
+// notUp says why an engine that is installed does not run, and what to do about it.
+func notUp(command []string, how, said string) error {
+	return fmt.Errorf("dockerd is installed and does not come up here: %s\n%s\nIt was started by\n    %s\nUse an engine that runs\n    DOCKER_HOST=tcp://HOST:PORT make test-containers\n"+
+		"or install this one anew\n    %s", how, child.Tail(said, 8), strings.Join(command, " "), need.InstallCommand("docker.io"))
 }
 
 func answers(ctx context.Context) bool {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/understudy-kafka/understudy/compat/kafka"
 	"github.com/understudy-kafka/understudy/internal/child"
+	"github.com/understudy-kafka/understudy/internal/need"
 )
 
 func main() {
@@ -45,7 +46,7 @@ func work(ctx context.Context, buildOnly bool, match string) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	if buildOnly && !answers(ctx) {
-		return errors.New("no container engine answers: start Docker or set DOCKER_HOST")
+		return fmt.Errorf("no container engine answers: start Docker or set DOCKER_HOST\n    %s", need.InstallCommand("docker.io"))
 	}
 	d, err := startEngine(ctx, dir)
 	if err != nil {
