@@ -50,7 +50,9 @@ func recordBefore(t *testing.T, upstreams []string, during func()) []string {
 	}
 	p, err := proxy.New(cfg)
 	must(t, err)
-	base := filepath.Join(t.ArtifactDir(), "run")
+	dir, err := os.MkdirTemp(t.ArtifactDir(), "recording-")
+	must(t, err)
+	base := filepath.Join(dir, "run")
 	w, err := recordings.Create(base, proxy.InBackground(recordings.Options{IncludeRecords: true}))
 	must(t, err)
 	p.Attach(proxy.NewRecording(base, w, cfg.Log))
