@@ -157,6 +157,31 @@ func TestRealNode_ReplayToTheSameReleaseHasNoDifference(t *testing.T) {
 	}
 }
 
+// TestMatrix_AVoterRepliesTheSame has the suite play the peers of a voter whose own timers do not run out meanwhile, so nothing but what it
+// is asked decides what it does. The same voter on a fresh directory does the same.
+func TestMatrix_AVoterRepliesTheSame(t *testing.T) {
+	if os.Getenv("UNDERSTUDY_MATRIX") == "" {
+		t.Skip("starts real Kafka; make test-matrix runs it")
+	}
+	ctx := kafkatest.Deadline(t, 5*time.Minute)
+	const release = "4.4.0"
+	patient := timeouts
+	patient.ElectionMs, patient.FetchMs, patient.RequestMs = 600_000, 600_000, 60_000
+	q := kafkatest.New(t, kafka.Config{Release: kafka.MustRelease(release), Voters: kafka.Static, Timeouts: patient, Proxied: true})
+	files := recordOwn(ctx, t, q, release, untimed)
+	must(t, q.Wipe(1))
+	must(t, q.Start(ctx, 1))
+	r := play(ctx, t, load(t, files), q.Node(1).Listener, release)
+	if r.Outcome() != replay.Same || r.Compared < 100 {
+		t.Errorf("%s, %d answers compared", r.Outcome(), r.Compared)
+	}
+	must(t, q.Kill(1))
+}
+
+// untimed are scenarios in which no timer of the node has a part.
+const untimed = "^unattached/(a-new|directory|describes|follows|grants|invalid|learns|newer|other|prevote|refus|repeats|serves|votes)|" +
+	"^follower/(appends|asks|believes|fetches|grants|leaves|refuses|serves|tells|truncates|uses)"
+
 // playToOther starts a node of another release as the recorded node was: the same identity, addresses and timeouts.
 func playToOther(ctx context.Context, t *testing.T, q *kafka.Quorum, files []string, release string) *replay.Report {
 	t.Helper()
