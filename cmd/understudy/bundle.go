@@ -73,7 +73,7 @@ func writeBundles(dir string, flags *checkFlags, files []string, c *shadow.Check
 			b.Command += " --fault-as-peer"
 		}
 		if f.Rule == shadow.Tier2 {
-			b.Tier2, b.Command, b.Releases = true, b.Command+" --tier 2", options.Releases
+			b.Tier2, b.Command, b.Releases = true, b.Command+" --tier 2 --sees-all", options.Releases
 			for _, release := range flags.releases {
 				b.Command += " --release " + release
 			}

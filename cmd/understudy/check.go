@@ -30,6 +30,7 @@ type checkFlags struct {
 	faultAsPeer bool
 	follow      bool
 	tier        int
+	seesAll     bool
 	releases    []string
 	bundle      string
 	html        string
@@ -44,6 +45,9 @@ func newCheckCommand() *cobra.Command {
 		Long: `check reads recordings and captures (pcap or pcapng, plain, gzip or zstd; - is stdin) and judges each
 controller: CONFORMS, DIVERGES or INCONCLUSIVE, with the frames that prove it. Several files are merged; segments of one
 recording are one stream.
+
+A capture of one host lacks what the others say to each other. Controllers of which something is missing are judged by the rules of the
+first tier alone, and the report says so; --sees-all says that nothing is.
 
 A verdict rests on at least 95 % of the decisions that were seen. What could not be judged is counted, with the reason.
 
@@ -67,6 +71,7 @@ Exit codes: 0 conforms, 1 diverges, 3 inconclusive, 2 wrong usage, 4 an I/O erro
 	f.BoolVar(&flags.faultAsPeer, "fault-as-peer", false, "judge frames that a fault rule altered as if the peer had sent them so")
 	f.IntVar(&flags.tier, "tier", defaultTier, "1: rules over what messages prove; 2: also, each message of a voter must be one that some state of a correct controller of its release (4.0.0 to 4.4.0) explains")
 	f.StringArrayVar(&flags.releases, "release", nil, "which release the controllers are, `RELEASE` or ID=RELEASE, for --tier 2; only needed for captures that begin after their connections: with each they tell it")
+	f.BoolVar(&flags.seesAll, "sees-all", false, "every connection between the controllers is in the input, though it may not show: --tier 2 judges a controller only if some of what it and each other voter said to each other is there, or a proxy stood before both")
 	f.StringVar(&flags.bundle, "bundle", "", "for each finding, write what proves it to a directory under this one: text, JSON, and a small recording that shows it by itself; see explain")
 	f.StringVar(&flags.html, "html", "", "also write the report to `FILE` as one page with a timeline, which needs no network")
 	f.StringVar(&flags.state, "state", "", "remember what was seen of each cluster in this `DIR`: the high watermark, votes, epochs and voters; a quorum that comes back with less is found in a later run")
@@ -110,7 +115,7 @@ func check(ctx context.Context, flags *checkFlags, files []string, stdin io.Read
 		return err
 	}
 	out := bufio.NewWriter(stdout)
-	options := shadow.Options{Names: names, FaultAsPeer: flags.faultAsPeer, Tier2: flags.tier == 2, Releases: releases}
+	options := shadow.Options{Names: names, FaultAsPeer: flags.faultAsPeer, Tier2: flags.tier == 2, SeesAll: flags.seesAll, Releases: releases}
 	var printed error // of the first event that could not be written
 	film := shadow.NewFilm()
 	lines := json.NewEncoder(out)

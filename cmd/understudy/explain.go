@@ -61,7 +61,7 @@ func explain(dir string, out io.Writer) error {
 	if err != nil {
 		return &exitError{exitRuntime, fmt.Errorf("read bundle: %w", err)}
 	}
-	c := shadow.New(shadow.Options{FaultAsPeer: b.FaultAsPeer, Tier2: b.Tier2, Releases: b.Releases})
+	c := shadow.New(shadow.Options{FaultAsPeer: b.FaultAsPeer, Tier2: b.Tier2, SeesAll: b.Tier2, Releases: b.Releases})
 	for i := range core {
 		o := core[i]
 		c.Observe(&o)

@@ -27,6 +27,9 @@ type Options struct {
 	// Tier2 also judges the decisions of each voter by the states that it may be in.
 	Tier2 bool
 
+	// SeesAll says that every connection between controllers is in the input. Otherwise the second tier judges only those of which it shows.
+	SeesAll bool
+
 	// Releases are the releases of nodes, for the second tier, until they say it themselves: they do with each connection that they open.
 	// NoNode stands for all nodes that are not listed.
 	Releases map[kraft.NodeID]string
@@ -172,6 +175,9 @@ func (c *Checker) connOf(o *recordings.Observation) *conn {
 	if k == nil {
 		k = &conn{key: key, ep: c.endpointOf(o.Conn), from: o.Conn.Client, midway: o.Conn.Midway || o.Kind != recordings.KindOpen}
 		c.conns[key] = k
+		if c.second != nil {
+			c.second.covers.opened(o.Conn)
+		}
 		k.ep.conns++
 		c.counts.Connections++
 		if k.midway {

@@ -206,7 +206,7 @@ func (k *coreKeeper) core(list []coreUnit, names map[string]kraft.NodeID) Core {
 // left out from the middle. But each node is judged alone, by its own connections, and from wherever judging begins: what is sought is the
 // shortest end of the node's own stream that shows the finding.
 func (k *coreKeeper) shortest(r *coreReducer, names map[string]kraft.NodeID) (Core, error) {
-	r.options.Tier2 = true
+	r.options.Tier2, r.options.SeesAll = true, true
 	own := map[*recordings.Conn]bool{}
 	for i := range k.window {
 		o := &k.window[i].o

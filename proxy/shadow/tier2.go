@@ -2,6 +2,7 @@ package shadow
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -26,7 +27,20 @@ type second struct {
 	stream  int // of the first message
 	begun   bool
 	several bool // there are others
+	covers  coverage
 }
+
+// lacks says what of a node is not seen that would have to be, "" if nothing is.
+func (s *second) lacks(c *Checker, id kraft.NodeID) string {
+	if c.options.SeesAll {
+		return ""
+	}
+	voters, counted := s.Voters()
+	return s.covers.lacks(id, voters, counted)
+}
+
+// maxHeld bounds the findings that wait until it shows that all of their node is seen.
+const maxHeld = 1000
 
 // holdBack is for how long a finding waits, in nanoseconds: the order of events at a node is certain by one clock only, and it may take a
 // while until messages that another one has told the time of show up.
@@ -50,15 +64,20 @@ func (s *second) file(c *Checker, until int64) {
 	if s == nil {
 		return
 	}
-	for len(s.held) > 0 && s.held[0].Last <= until {
-		c.report(s.held[0])
-		s.held = s.held[1:]
+	kept := s.held[:0]
+	for i := range s.held {
+		if f := &s.held[i]; f.Last <= until && s.lacks(c, f.Node) == "" {
+			c.report(*f)
+		} else {
+			kept = append(kept, *f)
+		}
 	}
+	s.held = kept
 }
 
 // withTier2 adds the second tier.
 func (c *Checker) withTier2() {
-	c.second = &second{Checker: belief.New(belief.Options{Found: c.unexplained, Releases: c.options.Releases})}
+	c.second = &second{Checker: belief.New(belief.Options{Found: c.unexplained, Releases: c.options.Releases}), covers: newCoverage()}
 }
 
 // software passes on which release a node is.
@@ -79,6 +98,7 @@ func (s *second) request(c *Checker, k *conn, o *recordings.Observation, sender 
 	if s == nil || !s.concerned(k, h.Key) || !s.usable(c, k, o.At.Seen) {
 		return
 	}
+	s.covers.saw(idOf(sender), idOf(c.server(k)))
 	m := belief.Message{
 		Conn: belief.ConnID{Stream: k.key.stream, ID: k.key.id}, Client: idOf(sender), Server: idOf(c.server(k)), Key: h.Key, Version: h.Version,
 		Correlation: h.CorrelationID, Sent: sent, Got: got, Midway: k.midway, At: o.At.Seen, Number: o.Number,
@@ -147,6 +167,9 @@ func (c *Checker) unexplained(d belief.Divergence) {
 	if d.Asked != 0 {
 		list = []Evidence{{Stream: d.Conn.Stream, Conn: d.Conn.ID, Number: d.Asked, At: d.At, Line: "what it answers"}, proof}
 	}
+	if len(c.second.held) >= maxHeld {
+		return
+	}
 	c.second.held = append(c.second.held, c.found(&tier2Rule, d.Node, d.Epoch, wire.Name(d.Key), says, list...))
 }
 
@@ -156,7 +179,16 @@ func (c *Checker) tier2Notes(r *Report) {
 		return
 	}
 	r.Tier2 = c.second.Report()
-	for _, n := range r.Tier2 {
+	for i := range r.Tier2 {
+		n := &r.Tier2[i]
+		if why := c.second.lacks(c, n.Node); why != "" && n.Judged+n.Diverged > 0 {
+			n.Unjudged = maps.Clone(n.Unjudged)
+			if n.Unjudged == nil {
+				n.Unjudged = map[string]uint64{}
+			}
+			n.Unjudged[why] += n.Judged + n.Diverged
+			n.Judged, n.Diverged = 0, 0
+		}
 		var reasons []string
 		for why, count := range n.Unjudged {
 			reasons = append(reasons, fmt.Sprintf("%d %s", count, why))

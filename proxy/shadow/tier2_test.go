@@ -113,7 +113,7 @@ func TestTier2_FindsAlteredAnswers(t *testing.T) {
 
 // playAltered judges a capture in which the n-th answer of a kind was altered.
 func playAltered(t *testing.T, name string, a *alteration, nth int) (changed bool, node kraft.NodeID, findings []Finding) {
-	c := New(Options{Tier2: true})
+	c := New(Options{Tier2: true, SeesAll: true}) // a lie about who answers makes its listener somebody else's
 	seen := 0
 	var liar *endpoint
 	open := map[uint64]*wire.Pairer{}

@@ -153,6 +153,10 @@ func (c *Checker) profile(id kraft.NodeID) (compat.Profile, bool) {
 	return p, err == nil
 }
 
+// Voters are the ids that any set of voters had. counted: the set was found by what its leader has committed, which needs all that it was
+// asked.
+func (c *Checker) Voters() (ids []kraft.NodeID, counted bool) { return c.world.ids, c.world.counted }
+
 // Message takes in a message.
 func (c *Checker) Message(m *Message) {
 	x, err := c.read(m)
@@ -165,6 +169,7 @@ func (c *Checker) Message(m *Message) {
 		if ids := c.census.observe(x); !c.world.known && ids != nil {
 			c.world.leader = ids[0]
 			c.world.list(ids)
+			c.world.counted = true
 			c.world.shownIn, c.world.shownAt = x.said.epoch, c.census.end()
 		}
 		if c.world.nameless() {

@@ -13,6 +13,7 @@ type world struct {
 	votersEpoch kraft.Epoch  // and its epoch
 	dynamic     bool         // kraft.version 1: the voters have directory ids
 	known       bool
+	counted     bool           // by what the leader has committed (census)
 	shownIn     kraft.Epoch    // the last epoch in which a leader has shown that it has this set,
 	shownAt     kraft.Offset   // by a record here: once it commits that, no later leader has another
 	safe        bool           // it has
@@ -67,7 +68,7 @@ func (w *world) shown(at kraft.Offset, epoch kraft.Epoch, r *kraft.ControlRecord
 		}
 	case kraft.LeaderChangeRecord:
 		if epoch > w.shownIn && w.lists(r.VoterIDs) {
-			w.shownIn, w.shownAt = epoch, at
+			w.shownIn, w.shownAt, w.counted = epoch, at, false
 		}
 	case kraft.KRaftVersionRecord, kraft.OtherControlRecord:
 	}
@@ -133,7 +134,7 @@ func (w *world) control(at kraft.Offset, epoch kraft.Epoch, r *kraft.ControlReco
 			w.meet(r.Voters.At(i).Key.ID)
 		}
 		if !w.known || epoch > w.votersEpoch || epoch == w.votersEpoch && at > w.votersAt {
-			w.voters, w.votersAt, w.votersEpoch, w.known = r.Voters, at, epoch, true
+			w.voters, w.votersAt, w.votersEpoch, w.known, w.counted = r.Voters, at, epoch, true, false
 			w.shownIn, w.shownAt, w.safe = epoch, at, false
 		}
 	case kraft.LeaderChangeRecord:
@@ -147,6 +148,7 @@ func (w *world) control(at kraft.Offset, epoch kraft.Epoch, r *kraft.ControlReco
 			}
 		}
 		w.list(r.VoterIDs)
+		w.counted = false
 		w.shownIn, w.shownAt, w.safe = epoch, at, false
 	case kraft.KRaftVersionRecord:
 		w.dynamic = w.dynamic || r.KRaftVersion > 0
