@@ -246,11 +246,15 @@ func (s quorumState) compare(t *testing.T, after quorumState) {
 	}
 }
 
+// unfinished reports whether a file is that of a snapshot in the making (Kafka: Snapshots.PARTIAL_SUFFIX).
+func unfinished(path string) bool { return strings.HasSuffix(path, ".checkpoint.part") }
+
 // changes are what the suite must not have done to a quorum.
 func (s quorumState) changes(after quorumState) (list []string) {
 	found := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	for path, was := range s.files {
 		switch is, ok := after.files[path]; {
+		case unfinished(path): // it has been finished, or goes on
 		case !ok:
 			found("%s is gone", path)
 		case strings.HasSuffix(path, ".log") && strings.HasPrefix(is, was): // its own NoOps, see recordsSince
@@ -259,7 +263,7 @@ func (s quorumState) changes(after quorumState) (list []string) {
 		}
 	}
 	for path := range after.files {
-		if _, ok := s.files[path]; !ok && !strings.HasSuffix(path, ".checkpoint") { // a controller makes snapshots of its own accord
+		if _, ok := s.files[path]; !ok && !strings.HasSuffix(path, ".checkpoint") && !unfinished(path) { // a controller makes snapshots of its own accord
 			found("%s is new", path)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // the suite could make has a twin here, and what an idle quorum does by itself is none.
 func TestQuorumState_SeesEachChange(t *testing.T) {
 	state := func() quorumState {
-		s := quorumState{files: map[string]string{"0/quorum-state": "epoch 3", "0/1.log": "abc"}, transitions: 4, leader: 1, epoch: 3, voters: 3, observers: 1, leaderAt: "x:1", logEnd: 9}
+		s := quorumState{files: map[string]string{"0/quorum-state": "epoch 3", "0/1.log": "abc", "0/1-7.checkpoint.part": "y"}, transitions: 4, leader: 1, epoch: 3, voters: 3, observers: 1, leaderAt: "x:1", logEnd: 9}
 		for i := range 5 {
 			s.files[fmt.Sprintf("0/%d", i)] = "same"
 		}
@@ -27,6 +27,8 @@ func TestQuorumState_SeesEachChange(t *testing.T) {
 		{"nothing", func(*quorumState) {}, ""},
 		{"NoOps are appended", func(s *quorumState) { s.files["0/1.log"] += "d"; s.logEnd++ }, ""},
 		{"a snapshot is made", func(s *quorumState) { s.files["0/2.checkpoint"] = "x" }, ""},
+		{"a snapshot is begun", func(s *quorumState) { s.files["0/3.checkpoint.part"] = "x" }, ""},
+		{"a snapshot is finished", func(s *quorumState) { delete(s.files, "0/1-7.checkpoint.part") }, ""},
 		{"a pre-vote is asked for", func(s *quorumState) { s.transitions++ }, ""},
 		{"the epoch on disk moves", func(s *quorumState) { s.files["0/quorum-state"] = "epoch 4" }, `0/quorum-state was "epoch 3", is "epoch 4"`},
 		{"the log is truncated", func(s *quorumState) { s.files["0/1.log"] = "ab" }, "0/1.log was"},
