@@ -177,6 +177,9 @@ func (c *Checker) connOf(o *recordings.Observation) *conn {
 		c.conns[key] = k
 		if c.second != nil {
 			c.second.covers.opened(o.Conn)
+			if k.midway {
+				c.second.Attached(o.At.Seen)
+			}
 		}
 		k.ep.conns++
 		c.counts.Connections++

@@ -64,6 +64,7 @@ type Checker struct {
 	requests kraft.RequestID
 	world    world
 	census   census
+	attached int64 // when a connection was last met that was open already, in nanoseconds since the Unix epoch
 	judges   []*judge
 	profiles map[kraft.NodeID]compat.Profile
 	told     map[kraft.NodeID]bool // their release
@@ -205,6 +206,14 @@ func (c *Checker) Message(m *Message) {
 		}
 	}
 	c.judge(x)
+}
+
+// Attached takes in that a connection is met that was open already: what went over it before may show yet, at any node.
+func (c *Checker) Attached(at int64) { c.attached = max(c.attached, at) }
+
+// settling reports whether messages that were not seen may show yet.
+func (j *judge) settling(at int64) bool {
+	return at < j.wire.settled || j.c.attached > 0 && at < j.c.attached+int64(j.c.options.Settle)
 }
 
 // pair is a client and a server, latest what the one asked the other last.

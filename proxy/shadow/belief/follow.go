@@ -166,7 +166,7 @@ func (j *judge) explainSeen(x *crossing, asked *crossing) {
 	case !x.reply && x.key == wire.KeyUpdateRaftVoter:
 		j.end("a node that describes itself anew")
 		j.unjudged(j.why)
-	case j.trial || x.nanos < j.wire.settled:
+	case j.trial || j.settling(x.nanos):
 		j.end("not anchored yet")
 		j.unjudged(j.why)
 	case j.steps < j.lossyAt:

@@ -30,6 +30,9 @@ func (s *sim) message(client, server *simNode, r *simRequest, conn ConnID, respo
 		if response == nil {
 			l.hidden = s.seen < s.begin
 		} else if l.hidden {
+			if s.seen >= s.begin {
+				s.c.Attached(m.At)
+			}
 			return m
 		}
 	}
