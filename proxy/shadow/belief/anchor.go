@@ -148,23 +148,33 @@ var asksThen = []struct {
 
 // reached gives a node the high watermark that it says it has.
 func (h *hypothesis) reached(f *crossing) {
-	if f.version < 18 || f.said.hw < 0 || f.said.hw > h.view.End {
-		return
+	if h.unheard = f.version < 18; !h.unheard {
+		h.heard(f.said.hw)
+	}
+}
+
+// heard gives a node a high watermark. It reports whether the node may have it.
+func (h *hypothesis) heard(hw kraft.Offset) bool {
+	if hw < 0 || hw > h.view.End {
+		return false
 	}
 	switch r := h.m.Role().(type) {
 	case *kraft.Follower:
-		r.HighWatermark = f.said.hw
+		r.HighWatermark = hw
 	case *kraft.Unattached:
-		r.HighWatermark = f.said.hw
+		r.HighWatermark = hw
+	case *kraft.Prospective:
+		r.HighWatermark = hw
 	default:
-		return
+		return false
 	}
-	h.view.HighWatermark = f.said.hw
+	h.view.HighWatermark, h.unheard = hw, false
 	for i := range h.sent {
 		if h.sent[i].key == wire.KeyFetch {
-			h.sent[i].said.hw = f.said.hw
+			h.sent[i].said.hw = hw
 		}
 	}
+	return true
 }
 
 // begin makes these the only hypotheses.

@@ -116,14 +116,17 @@ func New(o Options) *Checker {
 func (c *Checker) Release(id kraft.NodeID, release string) (changed bool) {
 	p, err := compat.ByRelease(release)
 	before, known := c.profile(id)
-	c.told[id] = true
-	if changed = known && (err != nil || p.Build != before.Build); changed {
+	if changed = known && (err != nil || p.Build != before.Build) || !known && c.told[id] && err == nil; changed {
 		for _, j := range c.judges {
 			if j.id == id {
 				j.end("another release")
 			}
 		}
+		if !c.world.known { // what waits was said by the rules of before
+			c.held, c.heldSize, c.gaveUp = nil, 0, true
+		}
 	}
+	c.told[id] = true
 	if err != nil {
 		delete(c.profiles, id)
 		delete(c.preVotes, id)

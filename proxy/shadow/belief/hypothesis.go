@@ -20,6 +20,7 @@ type hypothesis struct {
 	// unvoted: judging began in this epoch with a follower, and who it had voted for before is not known. 0: none.
 	unvoted kraft.Epoch
 	loading bool        // judging began with a follower that may have been in the middle of a snapshot: it shows by whom it asks for what next
+	unheard bool        // judging began with a follower of which no request has told its high watermark: it may know a higher one
 	blank   bool        // the disk was formatted without voters
 	since   kraft.Epoch // the log's epochs before this one are not known
 	reigned bool        // judging began when it led already: what it says of voters that are to change is not known
@@ -225,7 +226,7 @@ func (h *hypothesis) fingerprint() fingerprint {
 		f.word(uint64(h.tail.Last))
 		f.word(h.tail.voted)
 	}
-	f.word(bit(h.openTail) | bit(h.dead)<<1 | bit(h.blind)<<2 | bit(h.unvoted == h.stored.Epoch)<<3 | bit(h.blank)<<4 | bit(h.loading)<<5)
+	f.word(bit(h.openTail) | bit(h.dead)<<1 | bit(h.blind)<<2 | bit(h.unvoted == h.stored.Epoch)<<3 | bit(h.blank)<<4 | bit(h.loading)<<5 | bit(h.unheard)<<6)
 	f.word(uint64(uint32(h.stored.Epoch)) | uint64(uint32(h.stored.Leader))<<32)
 	f.word(uint64(uint32(h.stored.Voted.ID)))
 	f.word(uint64(h.flushed))

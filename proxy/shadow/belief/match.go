@@ -354,7 +354,10 @@ func (j *judge) wrote(h *hypothesis, s *sentSlot, x *crossing) bool {
 	case wire.KeyEndQuorumEpoch:
 		return s.said.leader == c.leader && sameHeirs(s.said.heirs, c.heirs, v)
 	case wire.KeyFetch:
-		if s.said.replica.ID != c.replica.ID || v >= 17 && s.said.replica != c.replica || v >= 18 && s.said.hw != c.hw {
+		if s.said.replica.ID != c.replica.ID || v >= 17 && s.said.replica != c.replica {
+			return false
+		}
+		if v >= 18 && s.said.hw != c.hw && (!h.unheard || c.hw < s.said.hw || !h.heard(c.hw)) {
 			return false
 		}
 		return j.reaches(h, s, c)

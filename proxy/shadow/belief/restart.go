@@ -84,7 +84,7 @@ func (j *judge) reborn(h *hypothesis, onlyFlushed bool, emit func(*hypothesis)) 
 	}
 	n.sent, n.open, n.soon, n.dead = n.sent[:0], n.open[:0], n.soon[:0], false
 	n.openTail = h.openTail || h.m.Role().Kind() == kraft.LeaderRole // it wrote more, and may have kept it
-	n.view.HighWatermark = n.view.Start
+	n.view.HighWatermark, n.unheard = n.view.Start, false
 	if onlyFlushed {
 		n.truncate(max(n.flushed, n.view.Start))
 	}
