@@ -96,6 +96,15 @@ func (s *TimerSet) Add(t Timer) {
 	}
 }
 
+// AddAbsent is Add for a timer that is known not to be in the set: it need not be searched.
+func (s *TimerSet) AddAbsent(t Timer) {
+	if t.Kind < firstPeerTimer {
+		s.fixed |= 1 << t.Kind
+	} else {
+		s.peers = append(s.peers, t)
+	}
+}
+
 // Remove takes the timer out of the set.
 func (s *TimerSet) Remove(t Timer) {
 	if t.Kind < firstPeerTimer {

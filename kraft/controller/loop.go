@@ -33,6 +33,7 @@ type loop struct {
 	appends  appends
 	scratch  []byte
 	cleaned  kraft.Instant
+	forgot   kraft.Instant // when observers were forgotten last, because there were too many
 	meter    meter
 
 	spawn    func(*peer)           // starts its goroutine
@@ -195,6 +196,7 @@ func (l *loop) take(m *message) kraft.Event {
 		l.requests[m.request.id] = m.request
 		m.request.sender = senderOf(m.event)
 		l.noteSoftware(m)
+		l.limitObservers(m)
 		l.m.CopyInto(l.before)
 		return m.event
 	}

@@ -59,7 +59,7 @@ func (t *timers) due(now kraft.Instant) kraft.TimerSet {
 	}
 	for timer, deadline := range t.peers {
 		if deadline <= now {
-			t.set.Add(timer)
+			t.set.AddAbsent(timer)
 		}
 	}
 	return t.set

@@ -1,0 +1,47 @@
+package controller
+
+import (
+	"slices"
+
+	"github.com/understudy-kafka/understudy/kraft"
+)
+
+// maxObservers is of how many replicas a leader keeps an account besides its voters. Each costs something with every message, and whoever may
+// connect can make up as many as it likes: an account is kept by id and directory id. No cluster has so many brokers.
+const maxObservers = 1000
+
+// limitObservers has the Fetch of one replica too many answered like that of a reader without an id: it gets its records, and no account is kept
+// of it. First those go that have been silent for so long that DescribeQuorum would forget them.
+func (l *loop) limitObservers(m *message) {
+	e, ok := m.event.(*kraft.ReceiveFetch)
+	if !ok || e.Replica.ID < 0 || e.Replica.ID == l.id || !l.isOneTooMany(e.Replica) {
+		return
+	}
+	if now := l.now(); now >= l.forgot+sessionCheckMs {
+		l.forgot = now
+		l.hand = nil
+		l.on(&kraft.ReceiveDescribeQuorum{}) // of no request: nobody is answered
+		l.hand = m
+		if l.ended || !l.isOneTooMany(e.Replica) {
+			return
+		}
+		l.cfg.Log.Warn().Stringer("replica", e.Replica).Stringer("peer", m.request.peer).Int("observers", maxObservers).
+			Msg("too many replicas fetch: it is answered, and not listed among the observers")
+	}
+	e.Replica = kraft.NoReplica
+}
+
+// sessionCheckMs is how often it is looked whether any of too many observers can be forgotten.
+const sessionCheckMs = 10_000
+
+// isOneTooMany: this node leads, has as many observers as it takes, and the replica is neither one of them nor a voter.
+func (l *loop) isOneTooMany(key kraft.ReplicaKey) bool {
+	leader, leads := l.m.Role().(*kraft.Leader)
+	if !leads || len(leader.Observers) < maxObservers {
+		return false
+	}
+	return !slices.ContainsFunc(leader.Observers, func(r kraft.Replica) bool { return r.Key == key }) &&
+		!slices.ContainsFunc(leader.Voters, func(r kraft.Replica) bool {
+			return r.Key.ID == key.ID && (r.Key.DirectoryID.IsZero() || r.Key.DirectoryID == key.DirectoryID)
+		})
+}
