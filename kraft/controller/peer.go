@@ -46,6 +46,7 @@ type peer struct {
 func (l *loop) send(key int16, to kraft.Destination, action kraft.Action) {
 	p, ok := l.peers[to.Record]
 	if !ok {
+		l.leaveStrangers()
 		p = &peer{Controller: l.Controller, record: to.Record, queue: make(chan outbound, 8), sender: wire.Sender{
 			ClusterID: l.cfg.Directory.ClusterID, SoftwareName: softwareOfOurs, SoftwareVersion: l.cfg.Profile.Build,
 		}}
@@ -103,7 +104,10 @@ func (p *peer) run(ctx context.Context) {
 			return
 		case <-closed:
 			p.hangUp()
-		case o := <-p.queue:
+		case o, ok := <-p.queue:
+			if !ok {
+				return // nobody asks it any more
+			}
 			m, err := p.exchange(ctx, &o)
 			if ctx.Err() == nil {
 				p.remark(&o, m, err)

@@ -45,3 +45,30 @@ func (l *loop) isOneTooMany(key kraft.ReplicaKey) bool {
 			return r.Key.ID == key.ID && (r.Key.DirectoryID.IsZero() || r.Key.DirectoryID == key.DirectoryID)
 		})
 }
+
+// maxPeers is how many nodes are kept in touch with before it is looked who of them is asked no more. Anyone can announce one leader after the
+// other.
+const maxPeers = 64
+
+// leaveStrangers ends what is kept of nodes that are asked nothing now, are no voters and do not lead: connection, goroutine and timers. Should
+// one of them be asked again, it begins anew.
+func (l *loop) leaveStrangers() {
+	if len(l.peers) < maxPeers {
+		return
+	}
+	inside, leader := l.m.Inspect(), l.m.QuorumState().Leader
+	for record, p := range l.peers {
+		if record < 0 || record == leader || p.asked || inside.Voters.Find(record) != nil {
+			continue
+		}
+		close(p.queue)
+		delete(l.peers, record)
+	}
+	for timer := range l.timers.peers {
+		if timer.Kind == kraft.RequestTimer || timer.Kind == kraft.BackoffTimer {
+			if !slices.ContainsFunc(inside.Connections, func(c kraft.Connection) bool { return c.ID == timer.Peer.ID }) {
+				delete(l.timers.peers, timer)
+			}
+		}
+	}
+}

@@ -65,3 +65,27 @@ func TestObservers_NoAccountOfOneTooMany(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Each announced leader is asked over a connection of its own.
+func TestPeers_LeadersOfThePastAreLeft(t *testing.T) {
+	n, _ := idle(t, "4.4.0")
+	nobody := kraft.NewEndpoints(kraft.Endpoint{Name: testListener, Address: kraft.Address{Host: "127.0.0.1", Port: 1}})
+	n.inLoop(t, func(l *loop) {
+		for i := 1; i <= 10*maxPeers; i++ {
+			to := kraft.Destination{Record: kraft.NodeID(1000 + i), CorrelationID: int32(i), Address: kraft.Address{Host: "127.0.0.1", Port: 1}}
+			l.send(wire.KeyFetch, to, &kraft.SendFetch{Destination: to})
+			l.peers[to.Record].asked = false // it has answered
+			l.timers.reset(kraft.PeerTimer(kraft.RequestTimer, to.Record), 0)
+		}
+		if len(l.peers) > maxPeers {
+			t.Errorf("%d peers are kept", len(l.peers))
+		}
+		if len(l.timers.peers) > 2*maxPeers {
+			t.Errorf("%d timers are kept", len(l.timers.peers))
+		}
+	})
+	resp, err := n.sends(t, &kraft.SendBeginQuorumEpoch{Epoch: 9, Leader: 1001, Voter: n.key, Endpoints: nobody}, 1)
+	if err != nil || resp == nil {
+		t.Errorf("one that was left is not followed again: %v", err)
+	}
+}
