@@ -111,6 +111,10 @@ func (s *server) serve(ctx context.Context, conn net.Conn) {
 	}
 }
 
+// keptResponse is the most memory that a connection keeps for its next response: a follower asks for a MiB, and anyone may ask for more once and
+// then say nothing.
+const keptResponse = 2 << 20
+
 // serve returns why it ends, io.EOF when the client has gone.
 func (k *session) serve(ctx context.Context) error {
 	for {
@@ -126,6 +130,9 @@ func (k *session) serve(ctx context.Context) error {
 		}
 		if _, err := k.conn.Write(response); err != nil {
 			return err
+		}
+		if cap(k.request.response) > keptResponse {
+			k.request.response = nil
 		}
 	}
 }
