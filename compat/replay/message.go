@@ -190,6 +190,7 @@ func walkFields(x, y map[string]any, path func(string) string, differ func(path 
 // elements names the elements of a list: by what they are about where they say so, by their place else.
 func elements(list []any) map[string]any {
 	m := map[string]any{}
+	twins := map[string]int{} // so that a long list of one name takes no longer than another
 	for i, v := range list {
 		name := strconv.Itoa(i)
 		if o, ok := v.(map[string]any); ok {
@@ -200,8 +201,10 @@ func elements(list []any) map[string]any {
 				}
 			}
 		}
+		id := name
 		for _, taken := m[name]; taken; _, taken = m[name] {
-			name += "'"
+			twins[id]++
+			name = id + "'" + strconv.Itoa(twins[id])
 		}
 		m[name] = v
 	}

@@ -42,21 +42,30 @@ type Report struct {
 	Folded   int `json:"folded"`   // that repeat the one before or are chance, and were not waited for
 
 	Differences []Difference   `json:"differences"`
-	Dropped     int            `json:"differencesDropped,omitempty"` // beyond those listed
+	Dropped     int            `json:"differencesDropped,omitempty"` // beyond those listed, with and without a rule
 	NotCompared map[string]int `json:"notCompared,omitempty"`        // by reason
 	LeftOut     []string       `json:"leftOut,omitempty"`            // where the recording is cut, and so was not played
 	NoFrames    []string       `json:"noFrames,omitempty"`           // where the recording has bytes that are no frame, which are not sent again
 	Lost        string         `json:"lost,omitempty"`               // where the node went a way of its own, and the replay ended
 	Took        time.Duration  `json:"-"`
+
+	kept, dropped map[string]int // differences by rule
 }
 
+// maxDifferences is how many of one rule are listed, and how many that no rule explains: those that a rule explains may
+// come with each request, and must not hide the others.
 const maxDifferences = 1000
 
 func (r *Report) differ(d Difference) {
-	if len(r.Differences) == maxDifferences {
+	if r.kept == nil {
+		r.kept, r.dropped = map[string]int{}, map[string]int{}
+	}
+	if r.kept[d.Rule] == maxDifferences {
+		r.dropped[d.Rule]++
 		r.Dropped++
 		return
 	}
+	r.kept[d.Rule]++
 	r.Differences = append(r.Differences, d)
 }
 
@@ -81,7 +90,7 @@ const (
 // Outcome sums up.
 func (r *Report) Outcome() Outcome {
 	switch {
-	case r.Dropped > 0, slices.ContainsFunc(r.Differences, func(d Difference) bool { return d.Rule == "" }), r.Lost != "":
+	case slices.ContainsFunc(r.Differences, func(d Difference) bool { return d.Rule == "" }), r.Lost != "":
 		return Differs
 	case r.Compared+r.Heard == 0, len(r.LeftOut) > 0:
 		return Inconclusive
@@ -97,6 +106,11 @@ func (r *Report) Rules() map[string]int {
 	for i := range r.Differences {
 		if rule := r.Differences[i].Rule; rule != "" {
 			n[rule]++
+		}
+	}
+	for rule, more := range r.dropped {
+		if rule != "" {
+			n[rule] += more
 		}
 	}
 	return n
