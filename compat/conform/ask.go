@@ -3,6 +3,7 @@ package conform
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"reflect"
 	"time"
@@ -83,12 +84,16 @@ func converse(ctx context.Context, o *Options, c *Case, f facts) ([]Spoken, erro
 		}
 		begin := time.Now()
 		if err := send(conn, out, c.Steps[last].Send == inPieces); err != nil {
+			talk[i].Elapsed, talk[i].Closed = time.Since(begin), ended(err) // after what is answered, as a rule
 			return talk, fmt.Errorf("send %s: %w", apiName(c.Steps[i].Key), err)
 		}
 		for ; i <= last; i++ {
 			answer, closed, err := conn.receive(time.Now().Add(c.Steps[i].mayTake(reqs[i], o.patience())))
 			talk[i].Elapsed = time.Since(begin)
 			talk[i].Answer, talk[i].Closed = answer, closed
+			if errors.Is(err, wire.ErrMalformed) {
+				talk[i].NoFrame = err
+			}
 			if err != nil {
 				return talk, ctx.Err()
 			}

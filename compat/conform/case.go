@@ -169,6 +169,7 @@ type Spoken struct {
 	Key, Version int16
 	Request      []byte // frame without its size
 	Answer       []byte // nil: none came
+	NoFrame      error  // what came is no frame, and why
 	Closed       bool   // the node closed the connection instead of answering
 	Elapsed      time.Duration
 }

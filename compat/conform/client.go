@@ -92,8 +92,15 @@ func (c *client) receive(deadline time.Time) (frame []byte, closed bool, err err
 		return nil, false, err
 	}
 	frame, err = wire.ReadFrame(c.in, nil, maxAnswer)
-	closed = err != nil && !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, wire.ErrMalformed)
-	return frame, closed, err
+	if err == nil && frame == nil {
+		frame = []byte{} // it is there, and empty
+	}
+	return frame, ended(err), err
+}
+
+// ended reports whether an error is that of a connection which the node has closed.
+func ended(err error) bool {
+	return err != nil && !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, wire.ErrMalformed)
 }
 
 // request asks one thing and decodes the answer.

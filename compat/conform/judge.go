@@ -25,6 +25,9 @@ func judge(c *Case, t *Target, talk []Spoken) error {
 }
 
 func judgeStep(step *Step, t *Target, said *Spoken) error {
+	if said.NoFrame != nil {
+		return fmt.Errorf("what it sends is no frame: %w", said.NoFrame)
+	}
 	if step.Closes {
 		if said.Answer != nil {
 			return fmt.Errorf("it is answered, want the connection to be closed: %s", line(said))

@@ -70,6 +70,8 @@ func (r *Result) writeText(b *strings.Builder) {
 		switch {
 		case r.Talk[i].Answer != nil:
 			fmt.Fprintf(b, "      heard: %s\n", shorten(line(&r.Talk[i])))
+		case r.Talk[i].NoFrame != nil:
+			b.WriteString("      heard: what is no frame\n")
 		case r.Talk[i].Closed:
 			b.WriteString("      heard: the end of the connection\n")
 		default:

@@ -89,7 +89,9 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return nil, ErrNoCase
 	}
 	report := &Report{Target: target, Began: began}
+	kept := 0
 	add := func(result Result) {
+		result.forget(&kept)
 		report.Results = append(report.Results, result)
 		if o.Progress != nil {
 			o.Progress(len(report.Results), len(cases)+len(attacks), &result)
@@ -119,6 +121,25 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	report.Took = time.Since(began)
 	return report, nil
+}
+
+// maxKept is how many bytes of answers a report keeps. A target has some 500 cases, and may answer each with maxAnswer.
+const maxKept = 64 << 20
+
+// forget leaves out what was said if the answers of the run are too many bytes together.
+func (r *Result) forget(kept *int) {
+	size := 0
+	for i := range r.Talk {
+		size += len(r.Talk[i].Answer)
+	}
+	if *kept+size <= maxKept {
+		*kept += size
+		return
+	}
+	if r.Talk = nil; r.Why != "" {
+		r.Why += "; "
+	}
+	r.Why += fmt.Sprintf("what was said is left out, with %d bytes of answers", size)
 }
 
 func (o *Options) choose(all []Case) (chosen []Case) {
