@@ -3,6 +3,7 @@ package replay
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -65,6 +66,9 @@ func withoutIndexes(path string) string {
 
 // tree is a body as values of encoding/json with Kafka's field names.
 func tree(key, version int16, dir wire.Direction, body []byte) (any, error) {
+	if err := fits(key, version, dir, body); err != nil {
+		return nil, err
+	}
 	var text []byte
 	if dir == wire.Request {
 		text = wire.AppendRequestJSON(nil, wire.RequestHeader{Key: key, Version: version}, body, wire.JSONOptions{Secrets: true})
@@ -78,6 +82,26 @@ func tree(key, version int16, dir wire.Direction, body []byte) (any, error) {
 		return nil, fmt.Errorf("%s v%d: %w", wire.Name(key), version, err)
 	}
 	return v, nil
+}
+
+// small is a body that takes little as values, whatever is in it, bytes.
+const small = 64 << 10
+
+// fits is an error if a body may take far more memory as values than its size: a node may answer with millions of tiny elements.
+func fits(key, version int16, dir wire.Direction, body []byte) (err error) {
+	if len(body) <= small {
+		return nil
+	}
+	var d wire.Decoder
+	if dir == wire.Request {
+		_, err = d.Request(key, version, body)
+	} else {
+		_, err = d.Response(key, version, body)
+	}
+	if errors.Is(err, wire.ErrTooBig) {
+		return err
+	}
+	return nil // what cannot be decoded is shown as such
 }
 
 // signature is a request without what is masked: two with the same one ask the same.
@@ -116,6 +140,9 @@ type field struct{ path, recorded, live string }
 
 // compare lists where a live body differs from the recorded one.
 func compare(key, version int16, dir wire.Direction, recorded, live []byte) []field {
+	if bytes.Equal(recorded, live) {
+		return nil
+	}
 	a, err := tree(key, version, dir, recorded)
 	if err != nil {
 		return []field{{"", err.Error(), ""}}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -74,9 +75,17 @@ type run struct {
 type asker struct {
 	conn   net.Conn
 	frames [][]byte
+	held   int  // bytes of these
 	closed bool // the node has closed it
+	flood  bool // it was closed here, since the node sends more than anybody asked
 	open   []*exchange
 }
+
+// What a connection holds of frames that nobody has taken. Beside what is awaited these are answers that came too late, or to nothing.
+const (
+	maxHeld       = 256 << 20 // bytes
+	maxHeldFrames = 1 << 16
+)
 
 // received is a frame from the node, or the end of the connection.
 type received struct {
@@ -319,8 +328,20 @@ func (r *run) take(event any) {
 		if e.ended {
 			e.from.closed = true
 		} else {
-			e.from.frames = append(e.from.frames, e.frame)
+			e.from.hold(e.frame)
 		}
+	}
+}
+
+// hold keeps a frame until it is asked for. A node that sends without end is not heard further.
+func (c *asker) hold(frame []byte) {
+	if c.closed {
+		return
+	}
+	c.frames = append(c.frames, frame)
+	if c.held += len(frame); c.held > maxHeld || len(c.frames) > maxHeldFrames {
+		c.closed, c.flood = true, true
+		_ = c.conn.Close()
 	}
 }
 
@@ -352,7 +373,8 @@ func (c *asker) frameFor(x *exchange) []byte {
 	}
 	for i, f := range c.frames {
 		if len(f) >= 4 && bytes.Equal(f[:4], x.frame[4:8]) {
-			c.frames = append(c.frames[:i], c.frames[i+1:]...)
+			c.frames = slices.Delete(c.frames, i, i+1)
+			c.held -= len(f)
 			return f
 		}
 	}

@@ -104,7 +104,10 @@ func (r *run) await(st step) error {
 	version := r.versions[x]
 	if frame == nil {
 		live := fmt.Sprintf("no answer within %v", r.o.Patience)
-		if c.closed {
+		switch {
+		case c.flood:
+			live = "no answer among more frames than anybody asked for"
+		case c.closed:
 			live = "the node closed the connection"
 		}
 		r.report.Compared++
