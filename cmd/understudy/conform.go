@@ -201,15 +201,30 @@ func conformOptions(address string, f *conformFlags, match *regexp.Regexp) (conf
 	return o, nil
 }
 
+// restartLimit is how long --restart-cmd may take. One that runs the node itself, and not in the background, would never end.
+const restartLimit = 2 * time.Minute
+
 // restartTarget runs --restart-cmd.
 func (f *conformFlags) restartTarget(ctx context.Context) error {
-	command := exec.CommandContext(ctx, "sh", "-c", f.restart)
+	return f.restartWithin(ctx, restartLimit)
+}
+
+func (f *conformFlags) restartWithin(ctx context.Context, limit time.Duration) error {
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	command := exec.CommandContext(limited, "sh", "-c", f.restart)
 	command.WaitDelay = 2 * time.Second // the node that it starts may keep its output open
 	out, err := command.CombinedOutput()
-	if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
-		return fmt.Errorf("--restart-cmd: %w: %s", err, bytes.TrimSpace(out))
+	switch {
+	case err == nil, errors.Is(err, exec.ErrWaitDelay) && limited.Err() == nil:
+		return nil
+	case limited.Err() != nil && ctx.Err() == nil:
+		return fmt.Errorf("--restart-cmd has not ended within %v: it has to leave the node in the background", limit)
 	}
-	return nil
+	if out = bytes.TrimSpace(out); len(out) > 0 {
+		return fmt.Errorf("--restart-cmd: %w: %s", err, out)
+	}
+	return fmt.Errorf("--restart-cmd: %w", err)
 }
 
 // conformTarget runs the suite against one target and prints its report.

@@ -92,6 +92,9 @@ func (f *replayFlags) valid() error {
 	if f.engine != "" && (len(f.peers) > 0 || f.live != "") {
 		return usageError("--peer and --release belong to --against")
 	}
+	if f.against != "" && !isAddress(f.against) {
+		return usageError("--against %q: want HOST:PORT, such as 127.0.0.1:9093", f.against)
+	}
 	if f.patience <= 0 {
 		return usageError("--patience %s: want a time above 0", f.patience)
 	}
@@ -177,6 +180,13 @@ func replayToNode(ctx context.Context, f *replayFlags, script *replay.Script, o 
 	where, err := listeners("peer", f.peers)
 	if err != nil {
 		return nil, err
+	}
+	told := map[kraft.NodeID]bool{}
+	for _, id := range where {
+		if told[id] {
+			return nil, usageError("--peer: node %s is there twice", id)
+		}
+		told[id] = true
 	}
 	peers := script.Peers
 	for address, id := range where {
