@@ -83,8 +83,8 @@ type asker struct {
 
 // What a connection holds of frames that nobody has taken. Beside what is awaited these are answers that came too late, or to nothing.
 const (
-	maxHeld       = 256 << 20 // bytes
-	maxHeldFrames = 1 << 16
+	maxHeld       = 2 * wire.MaxFrameSize // bytes
+	maxHeldFrames = 4096
 )
 
 // received is a frame from the node, or the end of the connection.
