@@ -125,6 +125,7 @@ type node struct {
 	fetches func() *kmsg.FetchRequest // nil: it asks nothing
 	takes   func(*kmsg.FetchResponse) // what it is answered; may be nil
 	stray   []byte                    // what it sends before each answer; nil: nothing
+	records func() kmsg.Response      // what it answers to a Fetch; nil: it closes the connection
 	garbage []byte                    // what it sends upon what is no request; nil: nothing, it closes the connection
 }
 
@@ -156,6 +157,11 @@ func (n *node) serve(conn net.Conn) {
 				return
 			}
 			resp = a
+		case *kmsg.FetchRequest:
+			if n.records == nil {
+				return
+			}
+			resp = n.records()
 		default:
 			return
 		}
