@@ -47,6 +47,7 @@ type sim struct {
 	swallows       bool              // the proxy loses requests and answers
 	operated       bool              // voters come and go
 	calm           bool              // nothing breaks
+	renamed        bool              // a leader is told to be elsewhere than the voters are listed
 	tap            func(*Message)    // sees the messages in place of the checker
 	tapClosed      func(ConnID)      // and the ends of connections
 	begin          int               // the first message that the checker sees
@@ -121,6 +122,7 @@ type simRequest struct {
 	dest    kraft.Destination
 	body    []byte
 	unknown bool // the server knows no version of it that says all
+	leader  bool // it goes to where the leader says that it is
 }
 
 type simAsk struct {
@@ -479,7 +481,7 @@ func (n *simNode) send(action kraft.Action, key int16, to kraft.Destination) {
 		l = &simLink{to: target, record: to.Record}
 		n.links[to.Record] = l
 	}
-	l.unsent = append(l.unsent, simRequest{key: key, version: version, dest: to, body: body, unknown: err != nil})
+	l.unsent = append(l.unsent, simRequest{key: key, version: version, dest: to, body: body, unknown: err != nil, leader: n.m.Role().Kind() == kraft.FollowerRole && toLeader(key)})
 	n.leave(l)
 }
 
@@ -496,8 +498,7 @@ func (n *simNode) leave(l *simLink) {
 		l.unsent = nil
 		return
 	}
-	r := l.unsent[0]
-	l.unsent = l.unsent[1:]
+	r := l.next(s)
 	if r.unknown {
 		n.fails(r, kraft.UnsupportedVersion)
 		n.leave(l)
@@ -585,8 +586,7 @@ func (n *simNode) answered(l *simLink, q *simAsk, body []byte) {
 		return
 	}
 	r := l.flying
-	l.flying = nil
-	l.waiting++
+	l.flying, l.waiting = nil, l.waiting+1
 	var d wire.Decoder
 	ev, err := d.KRaftResponse(r.key, r.version, body, kraft.Response{From: r.dest.Record, CorrelationID: r.dest.CorrelationID})
 	if err != nil {
