@@ -122,7 +122,7 @@ func (c *Checker) Release(id kraft.NodeID, release string) (changed bool) {
 				j.end("another release")
 			}
 		}
-		if !c.world.known { // what waits was said by the rules of before
+		if !c.world.known && len(c.held) > 0 { // what waits was said by the rules of before
 			c.held, c.heldSize, c.gaveUp = nil, 0, true
 		}
 	}
