@@ -10,6 +10,14 @@ import (
 // connect can make up as many as it likes: an account is kept by id and directory id. No cluster has so many brokers.
 const maxObservers = 1000
 
+// observersKept is that number; tests keep fewer.
+func (l *loop) observersKept() int {
+	if l.keptObservers > 0 {
+		return l.keptObservers
+	}
+	return maxObservers
+}
+
 // limitObservers has the Fetch of one replica too many answered like that of a reader without an id: it gets its records, and no account is kept
 // of it. First those go that have been silent for so long that DescribeQuorum would forget them.
 func (l *loop) limitObservers(m *message) {
@@ -25,7 +33,7 @@ func (l *loop) limitObservers(m *message) {
 		if l.ended || !l.isOneTooMany(e.Replica) {
 			return
 		}
-		l.cfg.Log.Warn().Stringer("replica", e.Replica).Stringer("peer", m.request.peer).Int("observers", maxObservers).
+		l.cfg.Log.Warn().Stringer("replica", e.Replica).Stringer("peer", m.request.peer).Int("observers", l.observersKept()).
 			Msg("too many replicas fetch: it is answered, and not listed among the observers")
 	}
 	e.Replica = kraft.NoReplica
@@ -37,7 +45,7 @@ const sessionCheckMs = 10_000
 // isOneTooMany: this node leads, has as many observers as it takes, and the replica is neither one of them nor a voter.
 func (l *loop) isOneTooMany(key kraft.ReplicaKey) bool {
 	leader, leads := l.m.Role().(*kraft.Leader)
-	if !leads || len(leader.Observers) < maxObservers {
+	if !leads || len(leader.Observers) < l.observersKept() {
 		return false
 	}
 	return !slices.ContainsFunc(leader.Observers, func(r kraft.Replica) bool { return r.Key == key }) &&

@@ -33,19 +33,21 @@ func TestObservers_NoAccountOfOneTooMany(t *testing.T) {
 		binary.BigEndian.PutUint32(key.DirectoryID[:], uint32(i))
 		return key
 	}
+	const kept = 60
 	n.inLoop(t, func(l *loop) {
-		for i := 1; i <= maxObservers+50; i++ {
+		l.keptObservers = kept
+		for i := 1; i <= kept+50; i++ {
 			if !l.fetchAs(made(i)) {
 				t.Errorf("Fetch %d has no answer", i)
 			}
-			if l.hand = nil; l.observers() > maxObservers {
+			if l.hand = nil; l.observers() > kept {
 				t.Fatalf("after %d keys there are %d observers", i, l.observers())
 			}
 		}
-		if l.observers() != maxObservers {
-			t.Errorf("there are %d observers, want %d", l.observers(), maxObservers)
+		if l.observers() != kept {
+			t.Errorf("there are %d observers, want %d", l.observers(), kept)
 		}
-		if timers := len(l.timers.peers); timers > 4*maxObservers {
+		if timers := len(l.timers.peers); timers > 4*kept {
 			t.Errorf("%d timers run", timers)
 		}
 		l.forgot = 0
@@ -54,7 +56,7 @@ func TestObservers_NoAccountOfOneTooMany(t *testing.T) {
 				l.timers.peers[timer] = 0 // it has been silent for so long
 			}
 		}
-		if !l.fetchAs(made(maxObservers + 60)) {
+		if !l.fetchAs(made(kept + 60)) {
 			t.Error("the Fetch after a long silence has no answer")
 		}
 		if l.observers() != 1 {
