@@ -348,7 +348,7 @@ func (h *hypothesis) merged(i int) bool {
 const staleMs = 30_000
 
 func (s *sentSlot) alike(o *sentSlot) bool {
-	return s.record == o.record && s.key == o.key && s.anywhere == o.anywhere && s.discovers == o.discovers && s.said.epoch == o.said.epoch && s.said.offset == o.said.offset &&
+	return s.record == o.record && s.key == o.key && s.anywhere == o.anywhere && s.said.epoch == o.said.epoch && s.said.offset == o.said.offset &&
 		s.said.last == o.said.last && s.said.hw == o.said.hw && s.said.preVote == o.said.preVote && s.said.position == o.said.position
 }
 

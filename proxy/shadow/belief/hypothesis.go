@@ -75,7 +75,6 @@ type openSlot struct {
 	key         int16
 	answer      *crossing // nil: none came yet
 	failed      bool      // its connection has ended
-	leader      bool      // it went to the leader (sentSlot.leader)
 }
 
 // answer is a reply that the machine gives, as far as it is compared.

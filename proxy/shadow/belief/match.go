@@ -299,14 +299,14 @@ func (j *judge) acceptRequest(h *hypothesis, i int, x *crossing, stale bool) boo
 	if loads {
 		h.load(x)
 	}
-	record, anywhere, built, leader := s.record, s.anywhere, s.first, s.leader()
+	record, anywhere, built := s.record, s.anywhere, s.first
 	if !stale {
 		h.loading = h.loading && (s.key != wire.KeyFetch || s.discovers)
-		o := openSlot{conn: x.conn, record: s.record, correlation: s.correlation, key: s.key, leader: leader}
+		o := openSlot{conn: x.conn, record: s.record, correlation: s.correlation, key: s.key}
 		h.sent = slices.Delete(h.sent, i, i+1)
 		h.open = append(h.open, o)
 	}
-	h.overtaken(built, record, anywhere, leader)
+	h.overtaken(built, record, anywhere)
 	return true
 }
 
@@ -316,32 +316,24 @@ func (h *hypothesis) leaves(i int, x *crossing, stale bool) bool {
 	if s.key != x.key && !h.loads(s, x) || !s.anywhere && s.record != x.to && x.to != kraft.NoNode {
 		return false
 	}
-	return h.m.Awaits(s.record, s.correlation) != stale && !h.occupied(x.conn, s.leader())
+	return h.m.Awaits(s.record, s.correlation) != stale && !h.occupied(x.conn)
 }
 
 // occupied reports whether the node has yet to take the answer to a request that left on a connection. Then no other leaves there: one
 // that was built for the same record before left before, one that was built since would have made it forget the first, and there is
-// one record to a connection (Kafka: NetworkClient keeps connections by node id, and a bootstrap server has one of its own). But what
-// goes to the leader may have overtaken what goes to the voter, and the other way round: see leader.
-func (h *hypothesis) occupied(conn ConnID, leader bool) bool {
-	return slices.ContainsFunc(h.open, func(s openSlot) bool {
-		return s.conn == conn && !s.hidden() && (s.leader == leader || s.answer == nil)
-	})
+// one record to a connection (Kafka: NetworkClient keeps connections by node id, and a bootstrap server has one of its own).
+func (h *hypothesis) occupied(conn ConnID) bool {
+	return slices.ContainsFunc(h.open, func(s openSlot) bool { return s.conn == conn && !s.hidden() })
 }
-
-// leader reports whether a request goes to where the leader has said that it can be reached. The others go to where the voters are listed,
-// or to bootstrap servers. These may be different addresses of one node, and Kafka keeps what is unsent by address, and in no order among
-// them, though they share the connection (InterBrokerSendThread.UnsentRequests is a map by Node, NetworkClient's connections are by id).
-func (s *sentSlot) leader() bool { return toLeader(s.key) && !s.discovers }
 
 // overtaken drops what was built for a connection record before a request that leaves: requests to one node leave in order, so those
 // will not. What may have been built after it stays.
-func (h *hypothesis) overtaken(built kraft.Instant, record kraft.NodeID, anywhere, leader bool) {
+func (h *hypothesis) overtaken(built kraft.Instant, record kraft.NodeID, anywhere bool) {
 	if anywhere {
 		return
 	}
 	h.sent = slices.DeleteFunc(h.sent, func(s sentSlot) bool {
-		return s.last < built && s.record == record && !s.anywhere && s.leader() == leader && !h.m.Awaits(record, s.correlation)
+		return s.last < built && s.record == record && !s.anywhere && !h.m.Awaits(record, s.correlation)
 	})
 }
 
@@ -400,9 +392,4 @@ func sameHeirs(a, b []kraft.ReplicaKey, version int16) bool {
 		}
 	}
 	return true
-}
-
-// toLeader reports whether requests of a kind go to the leader.
-func toLeader(key int16) bool {
-	return key == wire.KeyFetch || key == wire.KeyFetchSnapshot || key == wire.KeyUpdateRaftVoter
 }

@@ -47,7 +47,6 @@ type sim struct {
 	swallows       bool              // the proxy loses requests and answers
 	operated       bool              // voters come and go
 	calm           bool              // nothing breaks
-	renamed        bool              // a leader is told to be elsewhere than the voters are listed
 	tap            func(*Message)    // sees the messages in place of the checker
 	tapClosed      func(ConnID)      // and the ends of connections
 	begin          int               // the first message that the checker sees
@@ -122,7 +121,6 @@ type simRequest struct {
 	dest    kraft.Destination
 	body    []byte
 	unknown bool // the server knows no version of it that says all
-	leader  bool // it goes to where the leader says that it is
 }
 
 type simAsk struct {
@@ -481,7 +479,7 @@ func (n *simNode) send(action kraft.Action, key int16, to kraft.Destination) {
 		l = &simLink{to: target, record: to.Record}
 		n.links[to.Record] = l
 	}
-	l.unsent = append(l.unsent, simRequest{key: key, version: version, dest: to, body: body, unknown: err != nil, leader: n.m.Role().Kind() == kraft.FollowerRole && toLeader(key)})
+	l.unsent = append(l.unsent, simRequest{key: key, version: version, dest: to, body: body, unknown: err != nil})
 	n.leave(l)
 }
 
@@ -498,7 +496,8 @@ func (n *simNode) leave(l *simLink) {
 		l.unsent = nil
 		return
 	}
-	r := l.next(s)
+	r := l.unsent[0]
+	l.unsent = l.unsent[1:]
 	if r.unknown {
 		n.fails(r, kraft.UnsupportedVersion)
 		n.leave(l)
@@ -586,7 +585,8 @@ func (n *simNode) answered(l *simLink, q *simAsk, body []byte) {
 		return
 	}
 	r := l.flying
-	l.flying, l.waiting = nil, l.waiting+1
+	l.flying = nil
+	l.waiting++
 	var d wire.Decoder
 	ev, err := d.KRaftResponse(r.key, r.version, body, kraft.Response{From: r.dest.Record, CorrelationID: r.dest.CorrelationID})
 	if err != nil {
