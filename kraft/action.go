@@ -27,6 +27,15 @@ type PersistQuorumState struct {
 	Voters       VoterSet
 }
 
+// Stored is what a node that starts finds of it.
+func (a *PersistQuorumState) Stored() QuorumState {
+	s := a.State
+	if a.KRaftVersion == 0 {
+		s.Voted.DirectoryID = DirectoryID{}
+	}
+	return s
+}
+
 // AssignEpoch enters the epoch of a new leader into the epoch cache before any record of it exists. Kafka flushes the
 // cache's checkpoint, so it is a barrier (Kafka: RaftLog.initializeLeaderEpoch).
 type AssignEpoch struct {

@@ -289,10 +289,7 @@ func (n *node) Execute(actions []kraft.Action) bool {
 func (n *node) execute(action kraft.Action) {
 	switch a := action.(type) {
 	case *kraft.PersistQuorumState:
-		n.stored = a.State
-		if a.KRaftVersion == 0 {
-			n.stored.Voted.DirectoryID = kraft.DirectoryID{}
-		}
+		n.stored = a.Stored()
 	case *kraft.ResetTimer:
 		deadline := a.Deadline
 		if a.Window > 0 {

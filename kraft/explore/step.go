@@ -231,10 +231,7 @@ func (r *runner) execute(action kraft.Action) {
 	}
 	switch a := action.(type) {
 	case *kraft.PersistQuorumState:
-		r.l.stored, r.l.has = a.State, true
-		if a.KRaftVersion == 0 {
-			r.l.stored.Voted.DirectoryID = kraft.DirectoryID{}
-		}
+		r.l.stored, r.l.has = a.Stored(), true
 	case *kraft.TransitionedTo:
 		r.active = true
 		if a.Role == kraft.LeaderRole {

@@ -127,10 +127,7 @@ func (n *node) persist(a *kraft.PersistQuorumState) {
 		}
 	default:
 	}
-	n.stored, n.hasStored = a.State, true
-	if a.KRaftVersion == 0 {
-		n.stored.Voted.DirectoryID = kraft.DirectoryID{}
-	}
+	n.stored, n.hasStored = a.Stored(), true
 	w.fail(w.history.Persisted(n.key, n.id, a.State))
 }
 

@@ -106,10 +106,7 @@ func (j *judge) execute(h *hypothesis, action kraft.Action, ev kraft.Event) {
 	case *kraft.InstallSnapshot:
 		h.install(a, ev)
 	case *kraft.PersistQuorumState:
-		h.stored = a.State
-		if a.KRaftVersion == 0 {
-			h.stored.Voted.DirectoryID = kraft.DirectoryID{}
-		}
+		h.stored = a.Stored()
 	case *kraft.Park:
 		j.parked(h, a)
 	case *kraft.ResetTimer:

@@ -38,9 +38,7 @@ func (r *right) begin(n *simNode) {
 func (r *right) handles(ev kraft.Event, due kraft.TimerSet) (list []string, ok bool) {
 	for _, a := range r.m.OnEvent(ev, r.log.View(), kraft.Clock{Now: r.now, Due: due}, &r.actions) {
 		if p, persists := a.(*kraft.PersistQuorumState); persists {
-			if r.stored = p.State; p.KRaftVersion == 0 {
-				r.stored.Voted.DirectoryID = kraft.DirectoryID{}
-			}
+			r.stored = p.Stored()
 		}
 		list = written(list, a)
 		if _, err := r.log.Execute(a, ev); err != nil {

@@ -424,10 +424,7 @@ func (n *simNode) Execute(actions []kraft.Action) bool {
 func (n *simNode) execute(action kraft.Action) {
 	switch a := action.(type) {
 	case *kraft.PersistQuorumState:
-		n.stored = a.State
-		if a.KRaftVersion == 0 {
-			n.stored.Voted.DirectoryID = kraft.DirectoryID{}
-		}
+		n.stored = a.Stored()
 	case *kraft.ResetTimer:
 		deadline := int64(a.Deadline)
 		if a.Window > 0 {
