@@ -185,15 +185,17 @@ func (c *Checker) Message(m *Message) {
 		}
 		c.release()
 	}
-	configured := c.world.votersAt < 0
-	if c.world.learn(x); configured && c.world.votersAt >= 0 || !configured && c.world.votersAt < 0 {
+	configured, sets := c.world.votersAt < 0, c.world.sets
+	if c.world.learn(x); configured != (c.world.votersAt < 0) {
 		for _, j := range c.judges { // where each can be reached is part of it, and was not known
 			j.blind("the voters have come into the log", x.nanos)
 		}
 	}
-	for _, j := range c.judges {
-		if j.elsewhere() {
-			j.end("where it can be reached has come to light")
+	if c.world.sets > sets {
+		for _, j := range c.judges {
+			if j.elsewhere() {
+				j.end("where it can be reached has come to light")
+			}
 		}
 	}
 	if c.world.nameless() {

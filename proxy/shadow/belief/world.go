@@ -13,6 +13,7 @@ type world struct {
 	votersEpoch kraft.Epoch  // and its epoch
 	dynamic     bool         // kraft.version 1: the voters have directory ids
 	known       bool
+	sets        int            // how many sets of voters were known one after the other
 	counted     bool           // by what the leader has committed (census)
 	shownIn     kraft.Epoch    // the last epoch in which a leader has shown that it has this set,
 	shownAt     kraft.Offset   // by a record here: once it commits that, no later leader has another
@@ -72,6 +73,11 @@ func (w *world) shown(at kraft.Offset, epoch kraft.Epoch, r *kraft.ControlRecord
 		}
 	case kraft.KRaftVersionRecord, kraft.OtherControlRecord:
 	}
+}
+
+// provenBy begins with a set of voters that a record of a leader shows.
+func (w *world) provenBy(epoch kraft.Epoch, at kraft.Offset) {
+	w.shownIn, w.shownAt, w.safe, w.counted = epoch, at, false, false
 }
 
 // certain reports whether the log of a leader of an epoch holds the set of voters that is known: a change that was not committed is lost
@@ -134,8 +140,9 @@ func (w *world) control(at kraft.Offset, epoch kraft.Epoch, r *kraft.ControlReco
 			w.meet(r.Voters.At(i).Key.ID)
 		}
 		if !w.known || epoch > w.votersEpoch || epoch == w.votersEpoch && at > w.votersAt {
-			w.voters, w.votersAt, w.votersEpoch, w.known, w.counted = r.Voters, at, epoch, true, false
-			w.shownIn, w.shownAt, w.safe = epoch, at, false
+			w.voters, w.votersAt, w.votersEpoch, w.known = r.Voters, at, epoch, true
+			w.sets++
+			w.provenBy(epoch, at)
 		}
 	case kraft.LeaderChangeRecord:
 		lost := w.dynamic && !w.safe && epoch > w.shownIn && !w.lists(r.VoterIDs)
@@ -148,8 +155,7 @@ func (w *world) control(at kraft.Offset, epoch kraft.Epoch, r *kraft.ControlReco
 			}
 		}
 		w.list(r.VoterIDs)
-		w.counted = false
-		w.shownIn, w.shownAt, w.safe = epoch, at, false
+		w.provenBy(epoch, at)
 	case kraft.KRaftVersionRecord:
 		w.dynamic = w.dynamic || r.KRaftVersion > 0
 	case kraft.OtherControlRecord:
@@ -170,4 +176,5 @@ func (w *world) list(ids []kraft.NodeID) {
 		voters = append(voters, v)
 	}
 	w.voters, w.votersAt, w.known = kraft.NewVoterSet(voters...), -1, true
+	w.sets++
 }
