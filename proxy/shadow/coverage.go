@@ -14,10 +14,11 @@ type coverage struct {
 	listens map[kraft.NodeID]bool    // something was seen on its way to this node
 	proxied map[kraft.NodeID]bool    // by an observer that stands at its listener, and sees all that goes to it
 	talked  map[[2]kraft.NodeID]bool // these two have talked to each other, the lower id first
+	facts   int                      // counts what was taken in that may be new
 }
 
 func newCoverage() coverage {
-	return coverage{map[kraft.NodeID]bool{}, map[kraft.NodeID]bool{}, map[[2]kraft.NodeID]bool{}}
+	return coverage{listens: map[kraft.NodeID]bool{}, proxied: map[kraft.NodeID]bool{}, talked: map[[2]kraft.NodeID]bool{}}
 }
 
 // maxCovered bounds the nodes that are remembered.
@@ -26,16 +27,18 @@ const maxCovered = 256
 // opened takes in a connection: one to a listener that the observer stands at shows that it does, whatever comes of the connection.
 func (v *coverage) opened(o *recordings.Conn) {
 	if o.Node >= 0 && len(v.proxied) < maxCovered {
+		v.facts++
 		v.proxied[o.Node], v.listens[o.Node] = true, true
 	}
 }
 
 // saw takes in that a client has asked a server something.
 func (v *coverage) saw(client, server kraft.NodeID) {
-	if server < 0 || len(v.listens) >= maxCovered && !v.listens[server] {
+	if v.talked[pairOf(client, server)] || server < 0 || len(v.listens) >= maxCovered && !v.listens[server] {
 		return
 	}
 	v.listens[server] = true
+	v.facts++
 	if client >= 0 && len(v.talked) < maxCovered*maxCovered {
 		v.talked[pairOf(client, server)] = true
 	}

@@ -3,6 +3,7 @@ package shadow
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -28,6 +29,14 @@ type second struct {
 	begun   bool
 	several bool // there are others
 	covers  coverage
+	looked  view  // what the findings that wait were last looked at by
+	due     int64 // when the next of them has waited for long enough
+}
+
+// view is all that lacks depends on.
+type view struct {
+	facts, voters int
+	counted       bool
 }
 
 // lacks says what of a node is not seen that would have to be, "" if nothing is.
@@ -61,16 +70,26 @@ func (s *second) usable(c *Checker, k *conn, at int64) bool {
 
 // file reports what was found until then.
 func (s *second) file(c *Checker, until int64) {
-	if s == nil {
+	if s == nil || len(s.held) == 0 {
 		return
 	}
+	voters, counted := s.Voters()
+	now := view{s.covers.facts, len(voters), counted}
+	if now == s.looked && until < s.due {
+		return // for those that wait nothing is new
+	}
+	s.looked, s.due = now, math.MaxInt64
 	kept := s.held[:0]
 	for i := range s.held {
-		if f := &s.held[i]; f.Last <= until && s.lacks(c, f.Node) == "" {
+		f := &s.held[i]
+		switch {
+		case f.Last > until:
+			s.due = min(s.due, f.Last)
+		case s.lacks(c, f.Node) == "":
 			c.report(*f)
-		} else {
-			kept = append(kept, *f)
+			continue
 		}
+		kept = append(kept, *f)
 	}
 	s.held = kept
 }
@@ -170,7 +189,8 @@ func (c *Checker) unexplained(d belief.Divergence) {
 	if len(c.second.held) >= maxHeld {
 		return
 	}
-	c.second.held = append(c.second.held, c.found(&tier2Rule, d.Node, d.Epoch, wire.Name(d.Key), says, list...))
+	f := c.found(&tier2Rule, d.Node, d.Epoch, wire.Name(d.Key), says, list...)
+	c.second.held, c.second.due = append(c.second.held, f), min(c.second.due, f.Last)
 }
 
 // tier2Notes says how far the second tier came.
