@@ -121,6 +121,7 @@ type Limits struct {
 	Connections  int           // accepted at a time; 512
 	RequestBytes int           // a larger request closes its connection; 1 MiB
 	AnswerBytes  int           // a larger response closes the connection to a peer; 64 MiB
+	Observers    int           // of which a leader keeps an account besides its voters: more than any cluster has brokers; 1000
 	Idle         time.Duration // connections.max.idle.ms; 10 min
 	Frame        time.Duration // for a frame to arrive, once it has begun, or to leave; 30 s
 	Park         time.Duration // for a Fetch to wait, whatever it asks for; 30 s
@@ -130,6 +131,7 @@ func (l Limits) withDefaults() Limits {
 	setDefault(&l.Connections, 512)
 	setDefault(&l.RequestBytes, 1<<20)
 	setDefault(&l.AnswerBytes, 64<<20)
+	setDefault(&l.Observers, 1000)
 	setDefault(&l.Idle, 10*time.Minute)
 	setDefault(&l.Frame, 30*time.Second)
 	setDefault(&l.Park, 30*time.Second)

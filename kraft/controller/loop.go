@@ -24,18 +24,17 @@ type loop struct {
 	born    time.Time
 	sleep   *time.Timer
 
-	hand          *message // whose event is being handled; nil: it is no message
-	requests      map[kraft.RequestID]*request
-	parked        map[kraft.RequestID]kraft.Instant // when they expire
-	expires       kraft.Instant                     // the first of them
-	peers         map[kraft.NodeID]*peer
-	refusals      []*kraft.ReceiveVoteResponse // of requests that were not sent
-	appends       appends
-	scratch       []byte
-	cleaned       kraft.Instant
-	keptObservers int           // 0: maxObservers
-	forgot        kraft.Instant // when observers were forgotten last, because there were too many
-	meter         meter
+	hand     *message // whose event is being handled; nil: it is no message
+	requests map[kraft.RequestID]*request
+	parked   map[kraft.RequestID]kraft.Instant // when they expire
+	expires  kraft.Instant                     // the first of them
+	peers    map[kraft.NodeID]*peer
+	refusals []*kraft.ReceiveVoteResponse // of requests that were not sent
+	appends  appends
+	scratch  []byte
+	cleaned  kraft.Instant
+	forgot   kraft.Instant // when observers were forgotten last, because there were too many
+	meter    meter
 
 	spawn    func(*peer)           // starts its goroutine
 	java     map[kraft.NodeID]bool // replicas that are Kafka's

@@ -6,20 +6,9 @@ import (
 	"github.com/understudy-kafka/understudy/kraft"
 )
 
-// maxObservers is of how many replicas a leader keeps an account besides its voters. Each costs something with every message, and whoever may
-// connect can make up as many as it likes: an account is kept by id and directory id. No cluster has so many brokers.
-const maxObservers = 1000
-
-// observersKept is that number; tests keep fewer.
-func (l *loop) observersKept() int {
-	if l.keptObservers > 0 {
-		return l.keptObservers
-	}
-	return maxObservers
-}
-
-// limitObservers has the Fetch of one replica too many answered like that of a reader without an id: it gets its records, and no account is kept
-// of it. First those go that have been silent for so long that DescribeQuorum would forget them.
+// limitObservers has the Fetch of one replica too many (Limits.Observers) answered like that of a reader without an id: it gets its records, and
+// no account is kept of it. Each account costs something with every message, and whoever may connect can make up as many as it likes: they are
+// kept by id and directory id. First those go that have been silent for so long that DescribeQuorum would forget them.
 func (l *loop) limitObservers(m *message) {
 	e, ok := m.event.(*kraft.ReceiveFetch)
 	if !ok || e.Replica.ID < 0 || e.Replica.ID == l.id || !l.isOneTooMany(e.Replica) {
@@ -33,7 +22,7 @@ func (l *loop) limitObservers(m *message) {
 		if l.ended || !l.isOneTooMany(e.Replica) {
 			return
 		}
-		l.cfg.Log.Warn().Stringer("replica", e.Replica).Stringer("peer", m.request.peer).Int("observers", l.observersKept()).
+		l.cfg.Log.Warn().Stringer("replica", e.Replica).Stringer("peer", m.request.peer).Int("observers", l.cfg.Limits.Observers).
 			Msg("too many replicas fetch: it is answered, and not listed among the observers")
 	}
 	e.Replica = kraft.NoReplica
@@ -45,12 +34,12 @@ const sessionCheckMs = 10_000
 // isOneTooMany: this node leads, has as many observers as it takes, and the replica is neither one of them nor a voter.
 func (l *loop) isOneTooMany(key kraft.ReplicaKey) bool {
 	leader, leads := l.m.Role().(*kraft.Leader)
-	if !leads || len(leader.Observers) < l.observersKept() {
+	if !leads || len(leader.Observers) < l.cfg.Limits.Observers {
 		return false
 	}
 	return !slices.ContainsFunc(leader.Observers, func(r kraft.Replica) bool { return r.Key == key }) &&
 		!slices.ContainsFunc(leader.Voters, func(r kraft.Replica) bool {
-			return r.Key.ID == key.ID && (r.Key.DirectoryID.IsZero() || r.Key.DirectoryID == key.DirectoryID)
+			return (&kraft.Voter{Key: r.Key}).Matches(key)
 		})
 }
 

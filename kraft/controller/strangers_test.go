@@ -27,15 +27,14 @@ func (l *loop) fetchAs(key kraft.ReplicaKey) (answered bool) {
 
 // Whoever may connect can fetch under as many keys as it likes. With thousands of them each message took a leader longer than a Fetch may.
 func TestObservers_NoAccountOfOneTooMany(t *testing.T) {
-	n := lone(t, nil)
+	const kept = 60
+	n := lone(t, func(c *Config) { c.Limits.Observers = kept })
 	made := func(i int) kraft.ReplicaKey {
 		key := kraft.ReplicaKey{ID: 9}
 		binary.BigEndian.PutUint32(key.DirectoryID[:], uint32(i))
 		return key
 	}
-	const kept = 60
 	n.inLoop(t, func(l *loop) {
-		l.keptObservers = kept
 		for i := 1; i <= kept+50; i++ {
 			if !l.fetchAs(made(i)) {
 				t.Errorf("Fetch %d has no answer", i)
