@@ -153,7 +153,9 @@ func runOn(ctx context.Context, t *testing.T, q *kafka.Quorum, id kraft.NodeID, 
 }
 
 // oneOf reports whether the release is one of the line that was found but could not be told apart.
-func oneOf(detected, release string) bool { return strings.Contains(detected, "of the builds "+release+" to ") }
+func oneOf(detected, release string) bool {
+	return strings.Contains(detected, "of the builds "+release+" to ")
+}
 
 // quorumState is what the suite must leave as it was.
 type quorumState struct {

@@ -76,24 +76,7 @@ func followerScenarios(p compat.Profile) []Scenario {
 			}
 			return w.expect(r.message, r.version, "p.preVote=true p.replicaEpoch=$epoch p.replicaId=$node p.lastOffset=$end p.lastOffsetEpoch=$endEpoch")
 		}),
-		follower("stands-at-once-as-preferred-candidate", "the first of the preferred candidates of a leader that resigns does not wait for its fetch timeout", "resign and prefer the target", func(w *own) error {
-			w.peers.set(func(p *peers) { p.leader = kraft.NoNode })
-			for range 2 { // who has resigned answers no Fetch well, or the target would take it for its leader still
-				if _, err := w.fetches("$a"); err != nil {
-					return err
-				}
-			}
-			begin := time.Now()
-			if err := w.asks(wire.KeyEndQuorumEpoch, 1, "p.leaderId=$a p.leaderEpoch=$epoch p.preferredCandidates.len=1 p.preferredCandidates[0].candidateId=$node", one+"p.errorCode=NONE p.leaderId=$a p.leaderEpoch=$epoch"); err != nil {
-				return err
-			}
-			r, err := w.heard("ask for a pre-vote", arrival, w.voteRequest(true))
-			if err != nil {
-				return err
-			}
-			took := r.at.Sub(begin).Milliseconds()
-			return w.expect(&struct{ PreVote, Millis int64 }{1, took}, 0, "preVote=1 millis<=1500")
-		}),
+		follower("stands-at-once-as-preferred-candidate", "the first of the preferred candidates of a leader that resigns does not wait for its fetch timeout", "resign and prefer the target", (*own).standsAsPreferred),
 	}
 	list = append(list, answeredScenarios(follower)...)
 	return append(list, recordQuirks(p, follower)...)
@@ -147,6 +130,26 @@ func answeredScenarios(follower func(id, says, does string, play func(*own) erro
 			return err
 		}),
 	}
+}
+
+// standsAsPreferred resigns in favour of the target, and waits for it to stand.
+func (w *own) standsAsPreferred() error {
+	w.peers.set(func(p *peers) { p.leader = kraft.NoNode })
+	for range 2 { // who has resigned answers no Fetch well, or the target would take it for its leader still
+		if _, err := w.fetches("$a"); err != nil {
+			return err
+		}
+	}
+	begin := time.Now()
+	if err := w.asks(wire.KeyEndQuorumEpoch, 1, "p.leaderId=$a p.leaderEpoch=$epoch p.preferredCandidates.len=1 p.preferredCandidates[0].candidateId=$node", one+"p.errorCode=NONE p.leaderId=$a p.leaderEpoch=$epoch"); err != nil {
+		return err
+	}
+	r, err := w.heard("ask for a pre-vote", arrival, w.voteRequest(true))
+	if err != nil {
+		return err
+	}
+	took := r.at.Sub(begin).Milliseconds()
+	return w.expect(&struct{ PreVote, Millis int64 }{1, took}, 0, "preVote=1 millis<=1500")
 }
 
 // diverges answers the following target's next Fetch with where its log leaves the leader's, and waits for it to fetch from there.
